@@ -118,7 +118,7 @@ class PromiseConfig(Section):
     )
     objective_percent: float = Field(
         ge=50,
-        le=99.999,  # half a minute in 30 days; rules see one sample a minute
+        le=99.999,  # an objective allows at least half a minute in 30 days; rules see one sample a minute
         allow_inf_nan=False,
         description=(
             "Share of 30 days in which no broker throttles the entity, in percent. Below 93, "
@@ -129,7 +129,7 @@ class PromiseConfig(Section):
     tolerated_seconds: Number = Field(default=0.0, description="A longer throttle time counts as throttled.")
 
 
-class ObjectiveConfig(ClientsConfig, PromiseConfig):  # the name comes first
+class ObjectiveConfig(ClientsConfig, PromiseConfig):  # with the bases in this order, the name comes first
     """A promise to some entities."""
 
 
@@ -332,7 +332,7 @@ def read_alerts_config(path: Path) -> Site:
 
 
 def read_alert_terms(path: Path) -> AlertTerms:
-    """Return what the exporter takes from the same file. Raises as ``read_alerts_config``."""
+    """Return thresholds and teams for the exporter from the same file. Raises as ``read_alerts_config``."""
     site = read_alerts_config(path)
     return AlertTerms(
         thresholds=SharedThresholds(

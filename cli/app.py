@@ -13,7 +13,7 @@ from quotascope.metrics.errors import QuotascopeError
 
 def _for_people(parameters: list[Any], ctx: typer.Context) -> list[Any]:
     """
-    Return parameters without the types of flags, and of arguments whose name already says what they are.
+    Return parameters without the types of flags, and without those of arguments whose name says enough.
 
     When a shell completes a word, values stay texts: converting them would import pydantic, which takes half of the
     time.
@@ -29,7 +29,7 @@ def _for_people(parameters: list[Any], ctx: typer.Context) -> list[Any]:
 
 
 def _no_type(ctx: object) -> None:
-    """Return the type of an argument whose name tells it: none."""
+    """Return no type for an argument, whose name says enough."""
 
 
 def _as_written(_ctx: object, value: object) -> object:
@@ -39,7 +39,7 @@ def _as_written(_ctx: object, value: object) -> object:
 class Command(TyperCommand):
     """A command."""
 
-    # what typer raises and passes has a private home in some of its versions
+    # some versions of typer have their context and exceptions in private modules
     def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
         """Return the parameters as the help shows them."""
         return _for_people(super().get_params(ctx), ctx)
@@ -78,7 +78,7 @@ class App(typer.Typer):
             **settings,
         )
 
-    # typer declares each of the settings
+    # typer's own signature declares each of the settings
     def command(  # type: ignore[override]
         self,
         name: str | None = None,

@@ -77,7 +77,7 @@ async def read_limits(config: Config) -> Limits:
 
 async def exporter_state(target: HttpTarget) -> tuple[Limits, Snapshot]:
     """
-    Return the limits that a running exporter knows, and what it knows beside them.
+    Return the limits that a running exporter knows, and the rest of its state.
 
     Raises ``LimitsError`` if it knows no limits, and ``SourceError``.
     """
@@ -99,7 +99,7 @@ def configured(config: Config, exporter: HttpTarget | None = None) -> QuotaSet:
 
 
 def configured_and_measured(config: Config, exporter: HttpTarget | None) -> tuple[QuotaSet, Snapshot | None]:
-    """Return the quotas of the cluster and the clients that an exporter measures; None for clients without one."""
+    """Return the quotas of the cluster, and the clients that an exporter measures; None without an exporter."""
     from quotascope.quotas import IpEntity, QuotaSet
 
     if exporter is not None:
@@ -170,7 +170,7 @@ def report_errors(findings: Iterable[Finding]) -> bool:
 
 
 def releases_of(opened: QuotaAdmin) -> Mapping[str, ReleaseRange]:
-    """Return the possible releases of each broker, by node id, without those that show none or fail."""
+    """Return the possible releases of each broker, by node id, except brokers that show none or fail."""
     with suppress(ClientError):
         nodes = [node.node_id for node in opened.describe_cluster().nodes]
         ranges = opened.describe_releases(nodes, _PATIENCE_SECONDS)

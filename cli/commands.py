@@ -69,7 +69,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "teams": "Check the file of teams (docs/guides/teams.md).",
     },
 }
-"""By title of a panel in the help: the names of commands, and the first sentence of each one's own help."""
+"""Names of commands, with the first sentence of each one's help, by the title of the panel in the help."""
 NAMES: Final = tuple(name for commands in PANELS.values() for name in commands)
 
 
@@ -77,7 +77,7 @@ Command = TyperCommand | TyperGroup
 
 
 class Commands(Mapping[str, Command]):
-    """The commands by name, in the order of the help, each of which is made when it is asked for."""
+    """The commands by name, in the order of the help; each is made when it is looked up."""
 
     def __init__(self) -> None:
         self._made: dict[str, Command] = {}
@@ -101,7 +101,7 @@ class Commands(Mapping[str, Command]):
 
 
 def _command(name: str) -> Command:
-    """Return the command, or group of them, that the function or ``typer.Typer`` of its name in its file declares."""
+    """Return the command or group that a file declares: the function, or the ``typer.Typer``, with the file's name."""
     attribute = name.replace("-", "_")
     module = import_module(f".{attribute}", __package__)
     declared = getattr(module, attribute)

@@ -76,7 +76,7 @@ def admin_of(kafka: KafkaConfig) -> QuotaAdmin:
 
 def alert_terms(path: Path) -> AlertTerms:
     """Return the thresholds and teams in the configuration of the alerts. Raises ``ConfigError``."""
-    from .alerts_config import read_alert_terms  # its models are built from all alerts
+    from .alerts_config import read_alert_terms  # imported here, since its models are built from all alerts
 
     return read_alert_terms(path)
 
@@ -118,7 +118,7 @@ async def build_collection(config: Config, *, watch: bool = False) -> AsyncItera
         refresh,
         cardinality=cardinality,
         own_health=lambda: OwnHealth(discoveries=() if discovery is None else (*discovery.health.values(),)),
-        # a source may take half of it; the answer to a single read cannot come in a later one
+        # a source has half of this time: without a later collection, its answer has to come in this one
         patience_seconds=timeout_seconds if watch else 2 * timeout_seconds,
         shadows=Shadows(parts.shadows, config.shadow.max_entities, cardinality.allows),
         thresholds=parts.alert_terms.thresholds,

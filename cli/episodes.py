@@ -94,7 +94,7 @@ def episodes(
                 answer = find_episodes(folder, (user, client_id), span, rules)
     if by_user:
         answer["episodes"] = summed_by_user(answer["episodes"])
-    # False only if nothing is unknown
+    # False only if no part is unknown
     lost = answer.get("losses") or {"notes": [], "brokers": []}
     lacking = any(broker["missing_share"] != 0 for broker in lost["brokers"])
     missed = None if answer["not_covered"] or answer.get("measured_together") or lacking else False
@@ -223,14 +223,14 @@ def _rules(entity: dict[str, Any]) -> list[str] | None:
 
 def report(answer: dict[str, Any], source: str | None, zone: tzinfo, *, sums: bool) -> Report:
     """
-    Report the episodes, or that there was no throttle, and for which times that is unknown.
+    Report the episodes, or that there was no throttle, and the times of which that is unknown.
 
     Args:
         answer: the answer as a document.
         source: the folder of the history, or the address of the exporter.
         zone: time zone of all times.
         sums: whether episodes are of sums over clients, as brokers report them, without requests and totals. An empty
-            name is then that of no client.
+            name then stands for no client.
 
     """
     from quotascope.metrics.kafka.entities import spelled

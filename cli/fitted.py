@@ -34,7 +34,7 @@ class Fitted:
     dense: bool = False
     """True if the table loses its lines before it becomes blocks."""
     narrow: RenderableType | None = None
-    """The same for a narrow terminal, with fewer columns, in place of blocks."""
+    """Fewer columns that are shown in a narrow terminal in place of blocks."""
 
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the table, or the blocks."""
@@ -57,7 +57,7 @@ class Fitted:
         for row in zip(*(column.cells for column in table.columns), strict=True):
             yield from self._block([_text(cell) for cell in row], options.max_width)
         if line:
-            yield ""  # as the table ends
+            yield ""  # like the end of the table
         if table.caption is not None:
             yield table.caption
 

@@ -27,9 +27,9 @@ def help_text(usage: str, text: str, panels: Mapping[str, Rows], *, encoding: st
 
     Args:
         usage: the line behind ``Usage:``.
-        text: what the program does.
+        text: text about what the program does.
         panels: names with their texts, by the title of the panel.
-        encoding: of the output: one without characters for boxes has other lines.
+        encoding: encoding of the output; one without characters for boxes gets other lines.
 
     """
     width = max(_NARROWEST, get_terminal_size().columns)

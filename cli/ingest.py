@@ -182,7 +182,7 @@ interrupted.
                 "a topic is read by a command of its own, several of a cluster as kafka://SERVERS/TOPIC,TOPIC",
                 param_hint="LOGS",
             )
-        from quotascope.exporter.config import seconds_of  # reads a time, and brings in all of the configuration
+        from quotascope.exporter.config import seconds_of  # imported here, as it imports the whole configuration
 
         if once and every:
             raise typer.BadParameter(

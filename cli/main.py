@@ -41,14 +41,14 @@ class CommandGroup(Group):
         usage = f"{ctx.command_path} {' '.join(self.collect_usage_pieces(ctx))}"
         typer.echo(help_text(usage, self.help or "", panels, encoding=sys.stdout.encoding), nl=False)
 
-    # what typer raises has a private home in some of its versions
+    # some versions of typer have their exceptions in private modules
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
         """Run the command. Raises typer's exceptions, with messages for people."""
         try:
             return super().invoke(ctx)
         except Exception as error:
             message = getattr(error, "message", None)
-            # that of a group of exceptions cannot be set
+            # the traceback of a group of exceptions cannot be set
             if isinstance(message, str) and (text := _for_people(message, error.__cause__)) != message:
                 error.message = text  # type: ignore[attr-defined]
             raise
@@ -113,13 +113,13 @@ _FAILED: Final = 1
 
 def main() -> None:
     """Run the command line; errors become a message and an exit code."""
-    # what imports make stays: searching it for cycles takes a sixth of the time until a command works
+    # objects of imports stay: to search them for cycles takes a sixth of the time until a command works
     gc.set_threshold(_GC_THRESHOLD)
     # a parent process may have closed them: files would take their descriptors, and get what is printed
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "r" if name == "stdin" else "w"))
-    # client names are untrusted: they may have characters that the terminal's encoding lacks
+    # names of clients may have characters that the terminal's encoding lacks
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -164,7 +164,7 @@ def _fail_of_usage(error: Any) -> NoReturn:  # noqa: ANN401 typer's exceptions h
 
 
 _QUOTED: Final = re.compile(r"^(Invalid value for |Missing (?:argument|option) )'([^']+)'")
-"""Beginning of a message of typer's about a parameter, which ours have without quotes."""
+"""Pattern of the beginning of typer's message about a parameter, which our messages have without quotes."""
 
 
 def _mute_py4j() -> None:

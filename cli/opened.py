@@ -22,7 +22,7 @@ class Opened:
     """
     Reads today's limits as exporters of ours show them; none where there is no exporter.
 
-    The past has caveats about those on which exporters disagree.
+    The past has caveats about limits on which exporters disagree.
     """
     gaps: Callable[[], list[tuple[str, float, float]]]
     """Reads the times without a sample of a node: its name, begin and end."""

@@ -50,7 +50,7 @@ class PrometheusServer:
     """
     Address of a Prometheus server, and the login for it.
 
-    With ``--config``, it is the login of the entry of this address under `sources`.
+    With ``--config``, the login may come from the entry with this address under `sources`.
     """
 
     prometheus: Annotated[str | None, options.PROMETHEUS] = None
@@ -94,7 +94,7 @@ class PrometheusServer:
         Return whether a Prometheus is asked.
 
         Args:
-            others: what may be read instead, by the name of its argument or option in Python.
+            others: other inputs that may be read instead, by the name of their argument or option in Python.
 
         Raises:
             typer.BadParameter: there is none of them, or several.
@@ -308,10 +308,10 @@ def _valid(entry: dict[str, Any]) -> PrometheusConfig:
 
 def _the_one(sources: Sequence[PrometheusConfig], selector: str | None) -> PrometheusConfig:
     """
-    Return the source of an address that is meant.
+    Return the source with an address that the options mean.
 
-    Of several, it is the one with the selector on the command line. Without such a one, they may differ only in what
-    that replaces. Raises ``typer.BadParameter``, which names them.
+    If there are several, it is the one with the selector on the command line. If none has that selector, they may
+    differ only in the settings that options replace. Raises ``typer.BadParameter``, which names them.
     """
     replaced = {"name": None} if selector is None else {"name": None, "selector": ""}
     exact = [source for source in sources if source.selector == selector] or sources

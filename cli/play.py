@@ -56,7 +56,7 @@ _INTRO_COLUMNS = 78
 _INTRO_LINES = 7
 _SMALLEST_WITH_INTRO = 19
 _LINES_AROUND = 4
-"""Number of other lines: the header of the table and its line, an empty line, and the summary."""
+"""Number of lines beside the rows: the header of the table and its line, an empty line, and the summary."""
 
 
 async def play(config: Config, duration_seconds: int | None) -> None:

@@ -194,7 +194,7 @@ async def run_until_signal(exporter: Exporter, reloader: Reloader) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    # before it listens, as the signal may come at once
+    # set before it listens, since a signal may come at once
     loop.add_signal_handler(signal.SIGHUP, reloader.want)
     async with exporter:
         reloads = asyncio.create_task(reloader.run(exporter))
@@ -207,6 +207,6 @@ async def run_until_signal(exporter: Exporter, reloader: Reloader) -> None:
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.remove_signal_handler(number)
         finally:
-            async with reloader.between:  # half a switch would leave connections open
+            async with reloader.between:  # a switch that stops halfway would leave connections open
                 reloads.cancel()
             alive.cancel()

@@ -11,7 +11,7 @@ import sys
 
 def main() -> None:
     """Run the command in the session that spark-submit has configured."""
-    # without the folder of this file, whose modules have common names
+    # removes the folder of this file from the path, since its modules have common names
     del sys.path[0]
     sys.argv[0] = "quotascope"
     from quotascope.cli.main import main as run

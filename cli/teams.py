@@ -67,7 +67,7 @@ def check(
 
 def team_finder(file: Path) -> TeamFinder:
     """
-    Return what finds the teams of a file for entities that an exporter or samples have, whose long names are cut.
+    Return a finder of the teams of entities from an exporter or from samples, whose long names are cut.
 
     Raises `InvalidQuotas`.
     """

@@ -92,7 +92,7 @@ def usage(
 
 
 def _finder(file: Path, *, of_samples: bool) -> TeamFinder:
-    """Return what finds the teams of a file; a request log has names as they are. Raises `InvalidQuotas`."""
+    """Return a finder of the teams in a file; a request log has names as they are. Raises `InvalidQuotas`."""
     from quotascope.quotas.team_finder import TeamFinder
     from quotascope.quotas.teams import read_teams
 

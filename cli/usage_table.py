@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 WIDEST: Final = 150
 """Greatest width, in columns; a wider table would only have wider gaps."""
 QUOTA: Final = 10
-"""Width of a quota type, of `controller mutation` the first word."""
+"""Width of a quota type in which only the first word of `controller mutation` fits."""
 QUOTA_WHOLE: Final = 19
 """Width of a quota type on one line."""
 
@@ -66,9 +66,9 @@ def usage_table(entities: Iterable[EntityUsage], layouts: Layouts, width: int, n
     shows fewer columns.
 
     Args:
-        entities: in the order of the rows.
+        entities: entities in the order of the rows.
         layouts: the columns.
-        width: of the terminal.
+        width: width of the terminal.
         near_limit: utilization from which on an entity is near its limit.
 
     """

@@ -123,9 +123,9 @@ class UnknownBroker(PipelineError):
     Requests of which the broker is not certain: quotas are per broker, so no figure can be made of them.
 
     Args:
-        why: what is not certain.
+        why: text about what is not certain.
         seen: the addresses and what is known of them.
-        advice: what to do.
+        advice: text about what to do.
 
     """
 
@@ -184,7 +184,7 @@ class TableError(PipelineError):
 
     Args:
         table: its path or URI.
-        about: what is wrong and what to do.
+        about: text about what is wrong, and what to do.
 
     """
 
@@ -208,9 +208,9 @@ class UnreachableTable(TableError):
 
     Args:
         table: its path or URI.
-        what: which part of it.
-        why: what the storage said.
-        advice: what to do.
+        what: name of the part of the table.
+        why: error of the storage.
+        advice: text about what to do.
 
     """
 
@@ -258,7 +258,7 @@ class OtherSource(TableError):
 
     Args:
         tables: their paths or URIs.
-        source: what the first one is to follow.
+        source: table that the first one is to follow.
 
     """
 

@@ -347,8 +347,8 @@ def followed_by(
     """
     Return the release that a replay of a history follows: a known one, else the one in its logs, else the newest.
 
-    If logs name several, each broker that named one is replayed as of it; the newest is that of the controller, and of
-    the others.
+    If logs name several, each broker is replayed under the release that it named; the controller, and brokers that
+    named none, are replayed under the newest.
 
     Args:
         folder: folder with the table of requests, if it was kept.

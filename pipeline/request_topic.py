@@ -37,10 +37,10 @@ def ensure(admin: TopicAdmin, name: str, shape: TopicShape, timeout_ms: int) -> 
     (KIP-599).
 
     Args:
-        admin: of the cluster.
-        name: of the topic.
-        shape: what it is to be.
-        timeout_ms: for making it, with all that is tried again.
+        admin: Admin API of the cluster.
+        name: name of the topic.
+        shape: shape of the topic if it is made.
+        timeout_ms: longest time for making the topic, further attempts included.
 
     Raises:
         BadOption: no topic can have this name.

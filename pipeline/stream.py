@@ -68,7 +68,7 @@ class ShadowedTopic:
     Args:
         into: a folder of usage history, or a URI.
         candidates: the shadows.
-        hold_ms: how long requests wait for earlier ones, ms.
+        hold_ms: time for which requests wait for earlier ones, ms.
         shards: into how many parts users are spread, if the tables are new.
 
     Raises:
@@ -99,8 +99,8 @@ class ShadowedTopic:
         Args:
             source: options of Spark's Kafka source.
             checkpoint: folder of the stream's own state, of no other stream.
-            options: how logs are read.
-            every: how often a batch begins, such as `10 seconds`; None reads what there is, and ends.
+            options: options for reading the logs.
+            every: interval of batches, such as `10 seconds`; None reads the messages that there are, and ends.
             done: called after each batch, and at the end.
 
         Raises:

@@ -121,7 +121,7 @@ def topic_names(folder: str, requests: Table | None = None) -> dict[str, str]:
     A history whose first ingest was interrupted has none.
 
     Args:
-        folder: of the history.
+        folder: folder of the history.
         requests: its table of `REQUESTS`, where rows count that an ingest has not taken over to `topics`, since it was
             killed.
 

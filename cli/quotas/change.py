@@ -238,7 +238,7 @@ def remove(
 
 
 def _real_entity(entity: Entity, old: QuotaSet) -> Entity:
-    """Return the configured entity whose name was given in the shortened form of pages and lists; others unchanged."""
+    """Return the configured entity whose name was given in the shortened form of pages; any other entity unchanged."""
     if entity in old or not _has_cut_name(entity):
         return entity
     from quotascope.exporter.names import known_entity
@@ -267,7 +267,7 @@ def _refuse_cut_names(entities: Iterable[Entity]) -> None:
 
 
 def _as_shown(quotas: QuotaSet) -> QuotaSet:
-    """Return the quotas under the names under which clients are measured."""
+    """Return the quotas with names as measured clients have them."""
     from quotascope.exporter.names import known_entity
     from quotascope.quotas import IpEntity, QuotaSet
 
@@ -277,7 +277,7 @@ def _as_shown(quotas: QuotaSet) -> QuotaSet:
 
 
 def _refuse_unknown_keys(entity: Entity, keys: Iterable[str]) -> None:
-    """Raise ``InvalidQuotas`` for keys that no quota of such an entity has; the name may be one that Kafka refuses."""
+    """Raise ``InvalidQuotas`` for keys that no quota of such an entity has; Kafka may refuse its name."""
     from quotascope.metrics.kafka.validation import CLIENT_QUOTA_KEYS, IP_QUOTA_KEYS
     from quotascope.quotas import InvalidQuotas, IpEntity, problems_of
 

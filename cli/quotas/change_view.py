@@ -258,9 +258,10 @@ def _address(impact: IpImpact) -> Iterator[Text]:
 
 def _then(impact: Impact | IpImpact, *, limited: bool) -> Text:
     """
-    Return the utilization under the new limit.
+    Return the utilization under the new limit as text.
 
-    There is none without a limit. It is unknown if the limit or the usage is, and a bound for a client held back now.
+    Without a limit there is none. It is unknown if the limit or the usage is unknown, and a lower bound for a client
+    held back now.
     """
     ratio = impact.utilization_after
     if ratio is None:

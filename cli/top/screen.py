@@ -45,7 +45,7 @@ from ..usage_table import (
 from .choices import Choices
 
 _LINES_AROUND: Final = 5
-"""Number of other lines: the summary, the header of the table and its line, the legend, and the keys."""
+"""Number of lines beside the rows: the summary, the header of the table and its line, the legend, and the keys."""
 _WITH_CLUSTER: Final = 10
 """Least height of a terminal that also shows what the first row's entity uses on the cluster."""
 _WITH_RULES: Final = 78

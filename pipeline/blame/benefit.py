@@ -200,7 +200,7 @@ def benefit_of(
 
     Args:
         folder: folder of the history.
-        candidates: as `replay` takes them.
+        candidates: candidates as `replay` takes them.
         mode: open loop: of a throttled client, the requests above its limit never come, which is an upper bound of what
             is saved; others come as logged, so that an error adds up near saturation. Closed loop: they come later, and
             each request follows the last one of its connection.
@@ -289,9 +289,9 @@ def _queue(
         broker: name of the broker.
         pool: requests of the broker.
         threads: number of its handler threads.
-        late_ms: by candidate and row of the day, as `lateness` returns it.
-        throttled: by candidate and client.
-        connections: by row of the day, in closed loop; None in open loop.
+        late_ms: delay by candidate and row of the day, as `lateness` returns it.
+        throttled: mask by candidate and client.
+        connections: numbers by row of the day, in closed loop; None in open loop.
 
     """
     queue = LoggedQueue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, threads)

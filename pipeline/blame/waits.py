@@ -84,7 +84,7 @@ def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_
         threads: number of the pool's threads. If the log shows more held, as times out of place may, a wait is divided
             among all holders.
         begin_us: us since 1970.
-        end_us: as above.
+        end_us: us since 1970.
         slot_us: length of slots.
 
     Returns:

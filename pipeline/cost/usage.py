@@ -73,7 +73,7 @@ def use_of_history(folder: str, month: Month, teams: TeamFinder, cluster: str, n
     Args:
         folder: folder of the history, as `quotascope ingest` has made it.
         month: the month.
-        teams: what finds the team of a client.
+        teams: finder of the team of a client.
         cluster: name of the cluster.
         now_s: the present as a Unix time in seconds: what is later cannot have been seen.
 
@@ -146,7 +146,7 @@ def use_of_past(
     Args:
         past: its samples within the month, up to the last full hour.
         month: the month.
-        teams: what finds the team of an entity.
+        teams: finder of the team of an entity.
         cluster: name of the cluster.
         progress: called with the number of queries that are done, and of all: for rates, and for throttle times.
 

@@ -51,7 +51,7 @@ def repair(folder: str, *, write: bool, map_items: Map = map) -> Iterator[Findin
     that are made of other tables are made again. Logs that are read again then add the lost rows once.
 
     Args:
-        folder: of the history.
+        folder: folder of the history.
         write: whether to change the tables; otherwise losses are only found, and those behind a damaged log stay
             unknown.
         map_items: maps the work over files: `map`, or that of an engine.
@@ -87,7 +87,7 @@ def repair(folder: str, *, write: bool, map_items: Map = map) -> Iterator[Findin
 
 
 def _schema_of(name: str) -> pa.Schema | None:
-    """Return the columns of a table in this release if it is made of another table, or others of it."""
+    """Return the columns that a table has in this release, None unless it is the table of requests or made of it."""
     return REQUESTS if name == "requests" else MADE[name].schema if name in MADE else None
 
 

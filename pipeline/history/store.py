@@ -179,7 +179,7 @@ def clean(folder: str, older_than_hours: int = 24) -> dict[str, Cleaned]:
     Files of running writers stay (`Table.clean`), and compacted files whose rows a follower has not taken over yet.
 
     Args:
-        folder: of the history.
+        folder: folder of the history.
         older_than_hours: must exceed the duration of any read.
 
     Raises:

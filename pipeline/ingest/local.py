@@ -212,7 +212,7 @@ def _of_text(blocks: Iterator[bytes]) -> Iterator[bytes]:
     """
     Pass on blocks.
 
-    Raises `Unsuitable` before the first one if its bytes are no text in UTF-8: its lines would count as no requests.
+    Raises `Unsuitable` before the first block if it is not text in UTF-8, since its lines would not count as requests.
     """
     first_block = next(filter(None, blocks), b"")
     for begin, remedy in _NO_TEXT:

@@ -38,8 +38,8 @@ def intervals_of(hours: Sequence[Hour]) -> list[float]:
     """
     Return the scrape interval of each hour in seconds.
 
-    An hour with gaps, or in which the interval changed, has the shortest of the full hours beside it and of its own:
-    what its scrapes stand for is never more than was seen.
+    An hour with gaps, or in which the interval changed, gets the shortest interval among its own and those of the
+    nearest full hours, so that its scrapes never stand for more time than was seen.
     """
     full = _of_full(hours)
     before: list[float | None] = [None]

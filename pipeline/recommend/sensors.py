@@ -120,7 +120,7 @@ def debt_sensor(times_ms: Ints, values: Floats, permissive: NDArray[np.bool_], c
     shorter time: these figures are upper bounds, and the limits that they lead to safe ones.
 
     Args:
-        times_ms: in order.
+        times_ms: times of the mutations, in order.
         values: partitions; 0 for a request that the log shows as refused, since its retry is in the log as well.
         permissive: requests that are charged before they are checked, not after: clients that are too old to be
             refused.

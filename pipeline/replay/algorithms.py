@@ -124,7 +124,7 @@ def observe(
     Record all events to sensors, new ones unless windows are given, and return what each check measures.
 
     Args:
-        events: in order of time for each sensor; a clock that goes back has the same effect as on a broker.
+        events: events in order of time for each sensor; a clock that goes back has the same effect as on a broker.
         rings: rings of the sensors.
         samples: `quota.window.num`.
         window_ms: `quota.window.size.seconds`, in ms.
@@ -197,7 +197,7 @@ def measure(windows: SensorWindows, sensor: int, now_ms: int, samples: int, wind
 
 @kernel
 def span_ms(elapsed_ms: int, samples: int, window_ms: int, shortest_ms: int) -> int:
-    """Return the divisor of a rate by the age of its oldest window (`Rate.windowSize`)."""
+    """Return the ms that a rate is divided by, given the age of its oldest window (`Rate.windowSize`)."""
     full = elapsed_ms // window_ms
     if elapsed_ms < 0:
         full = -(-elapsed_ms // window_ms)
@@ -232,7 +232,7 @@ def throttle_times(measured: Measurements, limits: Floats, most_ms: int) -> Ints
     They are whole: not cut to 32 bits, as a broker's protocol holds them.
 
     Args:
-        measured: what `observe` returned for one sensor, or several.
+        measured: measurements that `observe` returned for one sensor, or several.
         limits: 0 or above, in the unit of the rates; infinite for none.
         most_ms: longest throttle, one window for request quotas (KIP-124).
 

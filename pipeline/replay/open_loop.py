@@ -348,7 +348,7 @@ def _mutations(frame: Frame) -> tuple[Ints, Mutations]:
     """
     Return the mutations that quotas check, in the order of the controller.
 
-    A refused request has first its granted partitions.
+    Partitions that a refused request was granted before come in front of it.
     """
     requests = frame.requests
     mutating = requests.kinds == MUTATION

@@ -322,7 +322,7 @@ def lateness(
 
     Args:
         history: history as `replay` takes it, but all of one `file`.
-        candidates: as `replay` takes them.
+        candidates: candidates as `replay` takes them.
         mode: whether arrivals react.
         rows: number of rows; all `position`s are below it.
         settings: `ReplaySettings()` unless given.

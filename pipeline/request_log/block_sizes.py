@@ -73,7 +73,7 @@ def old_text(lengths: Numbers) -> Numbers:
 
 def charged_produce(versions: Numbers, client_ids: Numbers, requests: Sequence[ProduceRequest]) -> Charged | Mask:
     """
-    Return the charge of Produce requests (`sizes.produce_bytes`), or which of them are not certain.
+    Return the charge of Produce requests (`sizes.produce_bytes`), or else a mask of those that are certain.
 
     Args:
         versions: their versions.
@@ -121,9 +121,9 @@ def charged_produce(versions: Numbers, client_ids: Numbers, requests: Sequence[P
 
 def charged_fetch(versions: Numbers, responses: Sequence[FetchResponse]) -> Charged | Mask:
     """
-    Return the charge of Fetch responses (`sizes.fetch_bytes`), or which of them are not certain.
+    Return the charge of Fetch responses (`sizes.fetch_bytes`), or else a mask of those that are certain.
 
-    Those are certain that were not throttled, in Kafka's layout since 3.0, without what a response seldom has.
+    A response is certain if it was not throttled, has Kafka's layout since 3.0, and has no field that is rare.
     """
     certain = (versions >= 0) & (versions <= FETCH_NEWEST)
     throttles = [response.throttle_time_ms for response in responses]
@@ -171,7 +171,7 @@ def charged_fetch(versions: Numbers, responses: Sequence[FetchResponse]) -> Char
 
 
 def charged_share_fetch(versions: Numbers, responses: Sequence[ShareFetchResponse]) -> Charged | Mask:
-    """Return the charge of ShareFetch responses (`sizes.share_fetch_bytes`), or which of them are not certain."""
+    """Return the charge of ShareFetch responses (`sizes.share_fetch_bytes`), or a mask of those that are certain."""
     certain = (versions >= 0) & (versions <= SHARE_FETCH_NEWEST)
     throttles = [response.throttle_time_ms for response in responses]
     certain &= np.array([(throttle or 0) <= 0 for throttle in throttles], bool)

@@ -34,8 +34,8 @@ def find_episodes(
     Return the episodes that touch a time, by their begin, as a document; times in it are Unix times in seconds.
 
     Its ``not_covered`` are the times without any request, of a broker by quarter of an hour. The ``rules`` of an
-    episode, which may be two, are null without quotas. Rules that the clients under them stayed below are left out,
-    where the history lacks no request of the broker.
+    episode, which may be two, are null without quotas. A rule is left out if its clients stayed below it, unless the
+    history lacks requests of the broker.
 
     Args:
         folder: folder of the history, as `quotascope ingest` has made it.

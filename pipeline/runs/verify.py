@@ -210,7 +210,7 @@ def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, be
     Compare the table `shadow` of a folder before the limits were set with the logged throttles after that.
 
     The prediction ends with the last request that the stream decided. Unless its begin is given, it begins no earlier
-    than the stream: after the first step, or if there is only one with the first request of the history.
+    than the stream: after the first step or, if there is only one step, with the first request of the history.
 
     Raises:
         NotVerified: there is no prediction, or no request since.

@@ -242,7 +242,7 @@ def lines_of_topic(spark: "SparkSession", source: Mapping[str, str]) -> "DataFra
 
 
 def lines_of_messages(messages: "DataFrame") -> "DataFrame":
-    """Return rows of Kafka's source as `LINES`: topic and partition for a file, the offset for the line's number."""
+    """Return rows of Kafka's source as `LINES`: the file is topic and partition, the line's number is the offset."""
     return messages.selectExpr(
         "value AS line", "concat(topic, '-', partition) AS file", "CAST(NULL AS BIGINT) AS start", "offset AS number"
     )

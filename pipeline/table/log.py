@@ -144,8 +144,8 @@ def made(storage: Storage, schema: pa.Schema, layout: TableLayout) -> DeltaTable
     """
     Create the log of an empty table, or open the one that exists.
 
-    Of several processes that create it at once one succeeds: without retries, or the library would create it again on
-    top of the first.
+    If several processes create it at once, one of them succeeds. There are no retries, with which the library would
+    create it again on top of the first.
     """
     _check_path(storage)
     if _was_committed(storage):

@@ -97,7 +97,7 @@ def by_user(shards: int, day_of: str) -> TableLayout:
     """
     Return the layout of all tables of a history that name users.
 
-    They have as many shards, so that no shuffle is needed to make one of another.
+    All of them have the same number of shards, so that one is made of another without a shuffle.
     """
     return TableLayout(shard_of="user", shards=shards, day_of=day_of)
 

@@ -143,7 +143,7 @@ class Table:
         Open a table.
 
         Args:
-            path: as in `create`.
+            path: a folder or URI, as in `create`.
             schema: the columns to read; those of the table by default.
 
         Raises:
@@ -273,7 +273,7 @@ class Table:
         notes: Mapping[str, int] | None = None,
     ) -> int:
         """
-        Commit staged files as what follows an epoch of a batch id; return the number of added rows.
+        Commit staged files as the next epoch of a batch id; return the number of added rows.
 
         Args:
             batch_id: identifies the rows: the same id and epoch are added once.
