@@ -18,7 +18,7 @@ _ALSO = (
     "spark.eventLog.dir",
     "spark.eventLog.enabled",
 )
-"""Other properties may hold secrets, and are not looked at."""
+"""Further properties of Spark that are read; others may hold secrets, and are not looked at."""
 _ADDRESSES = ("spark.driver.bindAddress", "spark.driver.host")
 """Properties with addresses; under Spark Connect those of the server, where this process need not be."""
 _TRIGGER = re.compile(r"(?:ProcessingTime|Continuous|RealTime)Trigger\((\d+)\)")  # ms
@@ -89,9 +89,9 @@ class Driver:
         """
         Return the interval of a running streaming query's trigger, by the query's id.
 
-        In Real-Time Mode, the duration of a batch.
+        In Real-Time Mode, it is the duration of a batch.
 
-        None where it has none or cannot be asked, as under Spark Connect. Never raises.
+        Return None where the query has no trigger or cannot be asked, as under Spark Connect. Never raises.
         """
         with suppress(Exception):
             session = self._spark
@@ -100,7 +100,7 @@ class Driver:
 
                 session = SparkSession._instantiatedSession  # noqa: SLF001 - PySpark has no public way
             running = session._jsparkSession.sharedState().activeStreamingQueries()  # noqa: SLF001 - as above
-            for running_query in running.values():  # of all sessions
+            for running_query in running.values():  # the queries of all sessions
                 if running_query.id().toString() == query:
                     trigger = _TRIGGER.fullmatch(running_query.trigger().toString())
                     return (trigger and int(trigger[1]) / 1_000) or None
@@ -137,7 +137,7 @@ class Driver:
         if conf is None:
             return {}
         if self.context is None:
-            with suppress(Exception):  # PySpark 3.5 cannot ask for all at once
+            with suppress(Exception):  # PySpark 3.5 has no call that returns all properties
                 context_properties = dict(conf.getAll)
                 return {key: str(context_properties[key]) for key in keys if key in context_properties}
         values = {key: _of_session(conf, key) for key in keys}
@@ -145,7 +145,7 @@ class Driver:
 
 
 def _of_session(conf: Spark, key: str) -> str | None:
-    with suppress(Exception):  # a conf that refuses a key does not have it
+    with suppress(Exception):  # a configuration that refuses a key does not have it
         value = conf.get(key, None)
         return None if value is None else str(value)
     return None

@@ -59,7 +59,7 @@ def _attached(spark: Spark) -> Listener | None:
 
 
 def _is_enabled(driver: Driver) -> bool:
-    """Return whether the property is set; read no other, as a job may call `getOrCreate` many times."""
+    """Return whether the property is set. Only this property is read, as a job may call `getOrCreate` many times."""
     value = driver.setting(_ENABLED)
     return value is not None and resolve({_ENABLED: value}, {})[0].enabled
 

@@ -142,7 +142,7 @@ class Listener:
         atexit.register(self.end)
 
     def at_end(self, part: str, call: Callable[[], None]) -> None:
-        """Add a function to call when everything was fetched, in the order given."""
+        """Add a function that is called when everything was fetched; functions are called in the order given."""
         self._at_end.append((part, call))
 
     def problem(self, part: str, text: str, *, logged: bool = False) -> None:
@@ -163,7 +163,7 @@ class Listener:
 
     def end(self) -> None:
         """
-        Close, however many calls of `close` are due.
+        Close at once, even if further calls of `close` are due.
 
         Does nothing in a process that was forked from the driver: Spark belongs to the parent.
         """
@@ -193,7 +193,7 @@ class Listener:
 
     def _detach(self) -> None:
         """
-        Close the sources after reading what they still hold.
+        Close the sources after reading the events that they still hold.
 
         The page stays until the end, so that the last numbers can be scraped.
         """

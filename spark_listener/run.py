@@ -18,7 +18,7 @@ def main() -> None:
     if len(sys.argv) < 2:  # noqa: PLR2004 - our own name is one
         raise SystemExit(f"usage: spark-submit --conf spark.quotascope.enabled=true {__file__} job.py [arguments…]")
     script = Path(sys.argv[1])
-    # The folder of this file has no business there: its modules are called as anybody's might be.
+    # The folder of this file must not be on the path: modules of the job may have the same names.
     sys.path[0] = str(script.resolve().parent)
     del sys.argv[0]
     from quotascope.spark_listener import enable  # noqa: PLC0415 - after the path was put right

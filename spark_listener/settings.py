@@ -17,9 +17,9 @@ SOURCES: Final = ("auto", "pull", "callbacks", "streaming", "event_log")
 PROTOCOLS: Final = ("http/protobuf", "grpc")
 
 Option = str | float | bool | None
-"""The value of an argument of `attach`; None stands for the default."""
+"""Value of an argument of `attach`; None stands for the default."""
 Parse = Callable[[str], object]
-"""Makes the value from a text; raises `ValueError`, which says what was expected."""
+"""Function from a text to a value; raises `ValueError`, which says what was expected."""
 
 
 def text(value: str) -> str:
@@ -45,7 +45,7 @@ def number(minimum: int, maximum: int) -> Callable[[str], int]:
 
     def parse(value: str) -> int:
         plain = value.strip()
-        # Python refuses to read thousands of digits with a message of its own
+        # for thousands of digits, Python raises an error with a message of its own
         digits = plain.isascii() and plain.isdecimal() and len(plain) < _MOST_DIGITS
         if digits and minimum <= int(plain) <= maximum:
             return int(plain)
@@ -127,9 +127,9 @@ def _setting(
     Declare a setting.
 
     Args:
-        name: of the property, without `PREFIX`.
+        name: name of the property, without `PREFIX`.
         parse: checks and converts a text.
-        meaning: for the documentation.
+        meaning: meaning, for the documentation.
         default: the value if it is not set.
         default_text: the default in the documentation, if it is None.
         secret: keep it out of `repr`.
@@ -233,7 +233,7 @@ def resolve(
     Put arguments before properties and properties before defaults. Never raises.
 
     Args:
-        properties: of Spark; those without `PREFIX` are left alone.
+        properties: properties of Spark; those without `PREFIX` are ignored.
         options: arguments by their names; None counts as not given.
 
     Returns:

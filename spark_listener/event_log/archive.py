@@ -28,7 +28,7 @@ class Member:
     archive: Path
     name: str
     size: int
-    """Compressed bytes."""
+    """Compressed size in bytes."""
 
     def open(self) -> IO[bytes]:
         """Open it for reading. Raises `EventLogDamaged` and `OSError`."""

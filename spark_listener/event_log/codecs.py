@@ -14,7 +14,8 @@ from ..errors import CodecUnusable, EventLogDamaged
 
 Decode = Callable[[bytes], Iterable[bytes]]
 """
-Takes in the next bytes of a file and gives back the bytes that they make, piece by piece, as far as that is complete.
+Takes in the next bytes of a file and gives back the bytes that they decode to, piece by piece, as far as those are
+complete.
 
 No bytes at all are the end of the file. Raises `EventLogDamaged`.
 """
@@ -22,9 +23,9 @@ No bytes at all are the end of the file. Raises `EventLogDamaged`.
 ZSTD_AT_ONCE: Final = 2_048
 """Compressed bytes that are decompressed together: each 4 of them may stand for 128 kB."""
 PIECE: Final = 1024 * 1024
-"""Decompressed bytes that are given back together, at most."""
+"""Most decompressed bytes that are given back together."""
 _LARGEST_BLOCK: Final = 64 * 1024 * 1024
-"""Bytes of a block of lz4-java or snappy-java; Spark's are 32 kB."""
+"""Largest block of lz4-java or snappy-java, in bytes; Spark's blocks are 32 kB."""
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _GZIP: Final = b"\x1f\x8b"
 _LZ4_BLOCK: Final = b"LZ4Block"
@@ -123,7 +124,7 @@ def _zstd(name: str) -> Decode:
             for start in range(0, len(data), ZSTD_AT_ONCE):
                 part = data[start : start + ZSTD_AT_ONCE]
                 while part:
-                    if frame.eof:  # Spark ends a frame with each flush
+                    if frame.eof:  # each flush of Spark ends a frame
                         frame = begin()
                     is_begun = True
                     yield frame.decompress(part)
@@ -135,10 +136,7 @@ def _zstd(name: str) -> Decode:
 
 
 _Block = Callable[[bytes], tuple[int, int, bool]]
-"""
-Reads the header of a block: how many bytes it has, how many these make, and whether they are compressed. Raises
-`ValueError`.
-"""
+"""Reads the header of a block: its size, its decompressed size, and whether it is compressed. Raises `ValueError`."""
 
 
 def _lz4_block(header: bytes) -> tuple[int, int, bool]:
@@ -157,7 +155,7 @@ def _snappy_block(header: bytes) -> tuple[int, int, bool]:
     """
     Read a header of snappy-java's SnappyOutputStream.
 
-    The length of a block of raw snappy, which starts with its decompressed length.
+    The decompressed size is read from the block itself: raw snappy starts with it.
     """
     return int.from_bytes(header, "big"), -1, True
 

@@ -10,7 +10,7 @@ from ..events.fields import needed, number, part, text
 from .order import Order, Partition
 
 _PAGE: Final = 1 << 16
-"""Task ids of a page of 8 kB."""
+"""Number of task ids in a page of 8 kB."""
 _MOST_PAGES: Final = 4_096
 _MOST_OPEN: Final = 1_000_000
 _MOST_HASHES: Final = 2_000_000
@@ -25,7 +25,7 @@ class Ids:
         self.highest = -1
 
     def add(self, number: int) -> bool:
-        """Add an id; return whether it is new, True as well for one that is too high to be remembered."""
+        """Add an id; return whether it is new. An id that is too high to be remembered counts as new."""
         page, bit = divmod(number, _PAGE)
         bits = self._pages.get(page)
         if bits is None:
@@ -57,8 +57,8 @@ class Coverage:
     """
     Follows the starts and ends of attempts through a log, line by line.
 
-    TaskSchedulerImpl numbers attempts from 0 without gaps, so that a number that is missing is an attempt of which
-    neither line is there.
+    TaskSchedulerImpl numbers attempts from 0 without gaps, so that a missing number is an attempt without a line of its
+    start or its end.
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Coverage:
         self._seen, self._started, self._ended, self._resubmitted = Ids(), Ids(), Ids(), Ids()
         self._open: dict[int, _Open] = {}
         self._repeats: dict[Partition, int] = {}
-        """Highest number of an attempt that is not speculative, by partition, where that is above 0."""
+        """Highest number of an attempt that is not speculative, by partition; only where it is above 0."""
         self._hashes: set[int] = set()
         self._order = Order()
 
@@ -81,17 +81,17 @@ class Coverage:
 
     @property
     def unseen(self) -> int:
-        """Attempts of which the log has neither start nor end, although later ones are there."""
+        """Number of attempts without a line of start or end, although later attempts have lines."""
         return self._seen.highest + 1 - self._seen.count
 
     @property
     def without_end(self) -> int:
-        """Attempts that started and certainly ended, since another one repeats them, without a line of their end."""
+        """Number of attempts without a line of their end that ended, since another attempt repeats them."""
         return sum(self._repeats.get(attempt.partition, 0) > attempt.number for attempt in self._open.values())
 
     @property
     def still_open(self) -> int:
-        """Attempts that started and did not end by the log, and may not have ended at all."""
+        """Number of attempts that started, have no line of their end, and may not have ended."""
         return len(self._open) - self.without_end
 
     def at(self, ms: int) -> None:
@@ -149,7 +149,7 @@ class Coverage:
             )
             task, attempt, launch = (needed(info, key) for key in ("Task ID", "Attempt", "Launch Time"))
         except UnreadableEvent:
-            return True  # it is counted as lost
+            return True  # the event is counted as lost
         if event["Event"] == "SparkListenerTaskStart":
             return self.started(task, partition, attempt, launch, speculative=info.get("Speculative") is True)
         finish = number(info, "Finish Time", None)

@@ -22,14 +22,14 @@ _RUNNING = ".inprogress"
 _COMPACTED = ".compact"
 _EVENTS = re.compile(r"events_(\d{1,18})_")
 _HOUR: Final = re.compile(r"eventlog(?:-(\d{4}-\d\d-\d\d--\d\d-\d\d))?(?:\.gz)?")
-"""Databricks' names of the files of a log: the one that is written, and those of the hours before it."""
+"""Pattern of Databricks' names of the files of a log: the file that is written, and files of the hours before."""
 _NEWEST: Final = 10**13
 """Index of the file that Databricks writes; those before it have the digits of their hour."""
 _FOLDER = "eventlog_v2_"
 _STATUS = "appstatus_"
 _MOST_NAMED = 10
 _DEEPEST: Final = 6
-"""Folders in folders that are searched for the only log: Databricks has cluster, eventlog, host and context."""
+"""Depth of folders in which the only log is searched for: Databricks has cluster, eventlog, host and context."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ def _located(path: Path, deepest: int) -> Path:
 
 
 def _located_in_zip(zipped: Path, inner: str) -> Path:
-    """Return the path of the log in a zip, of which a user names a part, or which is the only one."""
+    """Return the path of the log in a zip: the one that the user's path names, or else the only one."""
     names = [member.name for member in archive.members(zipped)]
     logs = _logs_in(names)
     if inner != ".":
@@ -144,7 +144,7 @@ def logs_of(folder: Path, app_id: str) -> Sequence[tuple[str, Path]]:
     Raises `OSError`.
     """
     codec = "|".join(map(re.escape, SUFFIXES))
-    # more digits would be those of another application
+    # with more digits, it would be the name of another application
     name = re.compile(rf"(?:{_FOLDER})?{re.escape(app_id)}(?:_([^.]+))?(?:{codec})?(?:{re.escape(_RUNNING)})?")
     return [(match[1] or "", entry) for entry in folder.iterdir() if (match := name.fullmatch(entry.name))]
 

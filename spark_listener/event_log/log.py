@@ -27,14 +27,14 @@ _BEGINNING = 1_000
 """Bytes of a longer line that are kept: they say whether it matters."""
 _FIRST_LINES: Final = 100
 """
-Lines within which a file shows that it is an event log: Databricks and others write lines of their own before Spark's.
+Lines within which a file must show that it is an event log: Databricks and others write other lines before Spark's.
 """
 _HEAD: Final = 64
 """Bytes of a file that show its codec and its encoding."""
 
 _BEGINS: Final = b'{"Event":"'
 _JOINED: Final = b'}{"Event":"'
-"""Two events between which a line feed is missing."""
+"""Pattern of two events between which a line feed is missing."""
 _FIRST_ATTEMPT: Final = re.compile(  # in the order in which Spark has written it since 1.3
     rb'\{"Event":"SparkListenerTask(?:Start|(?P<end>End))","Stage ID":(?P<stage>\d+),(?:"Stage Attempt ID":0,)?'
     rb'(?:"Task Type":"\w+","Task End Reason":\{"Reason":"Success"\},)?'
@@ -42,14 +42,14 @@ _FIRST_ATTEMPT: Final = re.compile(  # in the order in which Spark has written i
     rb'(?:"Partition ID":-?\d+,)?"Launch Time":(?P<launch>\d+),'
 )
 _KIND: Final = re.compile(r"SparkListener|DBC|[\w$]+\.")
-"""Beginning of the name of an event: Spark's own, Databricks', and the full names of classes."""
+"""Pattern of the beginning of an event's name: Spark's own, Databricks', and full names of classes."""
 _OF_SPARK: Final = re.compile(r"SparkListener|DBCEventLoggingListener|org\.apache\.spark\.")
 _DATABRICKS: Final = "DBCEventLoggingListenerMetadata"
-"""Databricks' first line of each file: which file of which SparkContext it is."""
+"""Pattern of Databricks' first line of each file: the file's number, and its SparkContext."""
 _WANTED: Final = frozenset(kind.encode() for kind in LOGGED | {_DATABRICKS})
 _TIME: Final = re.compile(rb'"Timestamp":(\d{12,14})\b')
 _TIMED: Final = 600
-"""Bytes of a line that is left out in which its time is looked for."""
+"""Bytes of a skipped line in which its time is searched for."""
 _BOM: Final = b"\xef\xbb\xbf"
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff")
 """Byte order marks of UTF-16."""
@@ -79,7 +79,7 @@ class EventLog:
         self._raw_bytes = 0
         self._lost = 0
         self.missing_files = 0
-        """Files that are not there, nor were compacted."""
+        """Number of files that are missing although no compaction has replaced them."""
         self._context: int | None = None
         self._rollover = 0
         first_file = self._next(files(self.path))
@@ -135,7 +135,7 @@ class EventLog:
                         job.handle(event)
         finally:
             job.passed(passed)
-            job.lost(self._lost)  # lines of which only a part was there, and missing files
+            job.lost(self._lost)  # incomplete lines, and missing files
             self._lost = 0
         return count
 
@@ -271,7 +271,7 @@ def event_of(line: bytes | str) -> Mapping[str, Any] | None:
         event = orjson.loads(line)
     except orjson.JSONDecodeError:
         text = line.decode(errors="replace") if isinstance(line, bytes) else line
-        try:  # halves of surrogate pairs and NaN, which Spark writes, are nothing to orjson
+        try:  # orjson refuses halves of surrogate pairs and NaN, which Spark writes
             event = json.loads(text)
         except (ValueError, RecursionError):
             return None

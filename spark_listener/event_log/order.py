@@ -8,8 +8,10 @@ from typing import Any, Final, NamedTuple
 
 _JITTER_MS: Final = 60_000
 """
-Difference in ms by which times may go back from line to line. Several threads of the driver queue events, each with the
-time at which it saw them: seconds apart where the driver is busy.
+Difference in ms by which times may fall from line to line.
+
+Several threads of the driver queue events, each with the time at which it saw them: seconds apart where the driver is
+busy.
 """
 _FIRST: Final = float("-inf")
 _LAST: Final = float("inf")
@@ -41,7 +43,7 @@ class Order:
         """Latest batch of each run of a query, infinite after its end."""
 
     def started(self, partition: Partition, launch_ms: int, *, has_ended: bool) -> None:
-        """Record the start of an attempt of a task; `has_ended`: its end came before."""
+        """Record the start of an attempt of a task; `has_ended` is True if its end came before."""
         self.is_broken |= has_ended
         self._at(launch_ms)
         self._with_tasks.add(partition[:2])
@@ -54,7 +56,7 @@ class Order:
         self._with_tasks.add(partition[:2])
 
     def failed(self, partition: Partition, finish_ms: int, *, is_repeated: bool) -> None:
-        """Record the end of an attempt that did not succeed; `is_repeated`: the attempt that repeats it came before."""
+        """Record the end of a failed attempt; `is_repeated` is True if the attempt that repeats it came before."""
         attempt, launch = self._retried.get(partition.stage, (0, 0))
         self.is_broken |= (
             is_repeated
@@ -124,7 +126,7 @@ _RANKS: Final = {
 
 
 def sort_key(event: Mapping[str, Any]) -> tuple[float, int, int]:
-    """Return the key by which events get into the order in which Spark wrote them."""
+    """Return the key that sorts events into the order in which Spark wrote them."""
     info = event.get("Task Info")
     task = info.get("Task ID") if isinstance(info, dict) else 0
     kind = str(event["Event"]).rpartition(".")[2]
@@ -162,7 +164,7 @@ _TIMES: Final[Mapping[str, tuple[tuple[str | None, str], ...]]] = {
 
 
 def _moment(event: Mapping[str, Any]) -> float:
-    """Return the time at which an event of a query was written: a micro-batch reports its start and its duration."""
+    """Return the time at which an event of a query was written; a micro-batch reports its start and its duration."""
     took = event.get("durationMs")
     ms = took.get("triggerExecution") if isinstance(took, dict) else 0
     try:

@@ -54,7 +54,7 @@ class _Gathered:
         """Hold one event."""
         try:
             text = orjson.dumps(event)
-        except TypeError:  # halves of surrogate pairs and numbers of more than 64 bits
+        except TypeError:  # orjson refuses halves of surrogate pairs and numbers of more than 64 bits
             text = json.dumps(event).encode()
         self._bytes += len(text)
         if self._bytes > _MOST_BYTES:

@@ -18,7 +18,7 @@ _PYTHON_CLIENTS = ("kafka.errors.", "aiokafka.errors.")
 """Modules of kafka-python and aiokafka, whose messages begin with the number of the error."""
 _JAVA_CLIENTS = "org.apache.kafka."
 _KAFKA = (*_CONFLUENT, *_PYTHON_CLIENTS, _JAVA_CLIENTS, "kafka.common.", "kafka.consumer.", "quotascope.clients.")
-"""Packages of clients, those of Spark's connector to Kafka 0.8 among them."""
+"""Packages of Kafka clients, including those of Spark's connector to Kafka 0.8."""
 _CODE = re.compile(r"KafkaError\{code=(\w{1,100}),")
 _CONFLUENT_TIMEOUTS = {
     "_TIMED_OUT",
@@ -59,9 +59,9 @@ _BETWEEN = {
     "The above exception was the direct cause of the following exception:",
     "During handling of the above exception, another exception occurred:",
 }
-"""Lines between the tracebacks of a chain."""
+"""Lines that Python prints between the tracebacks of a chain."""
 _MEMBER = re.compile(r" {0,100}\+[-+]{0,10}-{5,40} \d{1,9} -{5,40}$")
-"""Line above each member of a group."""
+"""Line that Python prints above each member of a group."""
 _MARGIN = re.compile(r" {2,100}\| ?")
 _PYTHON = re.compile(r"([\w.<>]{1,500})(?:: (.*))?$")
 _JAVA = re.compile(r"(Caused by: |Suppressed: )?([\w$.]{1,500})(?:: (.*))?$")
@@ -88,7 +88,7 @@ class FailureCause(StrEnum):
     """
     Reasons of failures, the strongest evidence first; nothing is guessed beyond the evidence.
 
-    A program that raises an exception of its own after one of Kafka's (`raise X from error`) failed for Kafka's.
+    If a program raises its own exception after one of Kafka's (`raise X from error`), Kafka's is the cause.
     """
 
     KAFKA_QUOTA = "kafka_quota"
@@ -129,10 +129,9 @@ class Failure:
     cause: FailureCause
     chain: tuple[str, ...] = ()
     """
-    Classes of the exceptions, outermost first, of a long chain those at both ends.
+    Classes of the exceptions, outermost first; of a long chain, only those at both ends.
 
-    Messages are left out: they hold anything,
-    passwords too.
+    Messages are left out, since they can hold anything, also passwords.
     """
 
 
@@ -179,7 +178,7 @@ def classify_query(exception: object) -> Failure | None:
 
 
 def failure_text(reason: Json) -> str:
-    """Return the full text of an exception that Python code has raised, or that it caused."""
+    """Return the full text of an exception that Python code raised or caused."""
     if text(reason, "Class Name") == _PYTHON_EXCEPTION:
         return text(reason, "Description")
     return text(reason, "Full Stack Trace") or text(reason, "Description")
@@ -204,7 +203,7 @@ def _chain(reason: Json) -> Sequence[Raised]:
 def _shown_by(raised: Raised) -> FailureCause:
     """Return the cause that one exception shows by its class and the beginning of its message."""
     name, message = _unshaded(raised.name), raised.said
-    code = ""  # librdkafka's
+    code = ""  # names of librdkafka's errors
     if raised.name.startswith(_CONFLUENT) and (match := _CODE.match(raised.said)):
         code = match[1]
     evidence = {
@@ -234,7 +233,7 @@ def _unshaded(name: str) -> str:
 _ORDER: Sequence[FailureCause] = tuple(FailureCause)
 _CAUSES = {
     "ExecutorLostFailure": FailureCause.EXECUTOR_LOST,
-    "Resubmitted": FailureCause.EXECUTOR_LOST,  # its output went with the executor
+    "Resubmitted": FailureCause.EXECUTOR_LOST,  # its output was lost with the executor
     "FetchFailed": FailureCause.FETCH_FAILED,
     "TaskResultLost": FailureCause.OTHER,
 }
@@ -277,7 +276,7 @@ def _of_java(lines: Sequence[str], *, outermost: bool) -> Iterator[Raised]:
             yield from _outermost_first([proxied[1], *lines[index + 1 :]])
         elif (inner := (_TERMINATED if match[2] in _QUERY_EXCEPTIONS else _ABORTED).match(message)) is not None:
             yield Raised(inner[1], inner[2] or "")
-        if not _unshaded(match[2]).startswith(_JAVA_CLIENTS):  # those have no frames of their own
+        if not _unshaded(match[2]).startswith(_JAVA_CLIENTS):  # these exceptions have no frames of their own
             return
 
 
@@ -285,8 +284,8 @@ def _outermost_first(lines: Iterable[str]) -> list[Raised]:
     """
     Return the exceptions of a Python traceback, which prints the innermost first.
 
-    After an exception another traceback counts where Python says that it is of the same chain, or of a member of a
-    group: else the message of the exception quotes it, such as the output of another process.
+    A further traceback counts if Python says that it belongs to the same chain, or to a member of a group. Otherwise
+    the message of the exception quotes it, for example as the output of another process.
     """
     exceptions: list[Raised] = []
     inside = in_group = False
@@ -302,14 +301,14 @@ def _outermost_first(lines: Iterable[str]) -> list[Raised]:
             of_chain = True
         elif bare.strip(" ") == _GROUP or (index == 0 and bare.endswith(_GROUP)):
             inside = in_group = of_chain or in_group
-        # Spark 4.3 has a sentence of its own before the first
+        # Spark 4.3 prints a sentence of its own before the first exception
         elif bare == _TRACEBACK or (index == 0 and bare.endswith(_TRACEBACK)):
             inside = of_chain
     return exceptions[::-1]
 
 
 def _parts(text: str) -> Iterator[list[str]]:
-    """Yield the lines of a text, of a very long one those at its two ends."""
+    """Yield the lines of a text; of a very long text, only those at its two ends."""
     if len(text) <= _MOST_CHARACTERS:
         yield _lines(text)
         return

@@ -74,7 +74,7 @@ def _environment_updated(event: Json) -> EnvironmentUpdated:
     for key in _JARS:
         separator = ":" if key.endswith("ClassPath") else ","
         added += filter(None, text(properties, key).split(separator))
-    # of our jar by its own name: a folder of that name may hold the job's
+    # only the name of the file shows a jar of ours: a folder of that name may hold the job's jars
     jars = [
         file
         for file in added
@@ -122,7 +122,7 @@ def _stage_completed(event: Json) -> StageCompleted:
         tasks=number(stage, "Number of Tasks", 0) or 0,
         failed=bool(text(stage, "Failure Reason")),
         canceled=_CANCELED.match(text(stage, "Failure Reason")) is not None,
-        # SQL metrics such as "data sent to Python workers": all that there is of data sources in Python
+        # SQL metrics such as "data sent to Python workers": data sources in Python leave no other trace
         runs_python=any("Python" in name(accumulable, "Name") for accumulable in parts(stage, "Accumulables")),
         began=_time_if_known(stage, "Submission Time"),
         time=_time_if_known(stage, "Completion Time"),
@@ -303,8 +303,8 @@ WANTED: Final = LOGGED - {
 """
 Simple class names of the events to request from a running driver.
 
-It redacts its properties only in the event log. Jobs have nothing that is counted, but the start of one describes all
-RDDs of its stages, which may be megabytes.
+It redacts its properties only in the event log. Events of jobs are not requested: nothing in them is counted, and a
+start describes all RDDs of the stages, which may be megabytes.
 """
 
 

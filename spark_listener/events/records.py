@@ -46,7 +46,7 @@ class EnvironmentUpdated:
     summary_file: str
     """`spark.quotascope.summaryFile`; empty if it is not set."""
     without_java_clients: bool
-    """True if the class path is listed, and neither names Kafka nor has jars of unknown content."""
+    """True if the class path is listed, and no entry names Kafka or is a jar of unknown content."""
     plugin: bool = False
     """True if the throttle plugin was set, which watches Kafka clients of the JVMs."""
     idle_timeout: float | None = None

@@ -30,7 +30,7 @@ class JobCollector(Collector):
         snapshots: called once for each scrape, so that all numbers of a page are of one moment.
         cluster: the Kafka cluster that the jobs use, as the exporter calls it: one more label of every series. None for
             none.
-        families: what is shown; those of jobs unless given.
+        families: families that are shown; those of jobs unless given.
         series: the series of a family in what `snapshots` returns.
 
     """
@@ -119,7 +119,7 @@ def _of_tasks(number: Callable[[JobSnapshot], float]) -> SeriesReader:
 
 
 def _by_query(number: Callable[[QuerySnapshot], float | None]) -> SeriesReader:
-    """Return a reader of a number of the running queries; of a query that ended, only the last report is known."""
+    """Return a reader of a number of the running queries; a query that ended has only its last report."""
 
     def read(job: JobSnapshot) -> Iterator[Series]:
         for query in job.queries:
@@ -168,4 +168,4 @@ SERIES: Final[Mapping[Family, SeriesReader]] = {
     catalog.SPARK_LISTENER_LAG_SECONDS: _by_job(lambda job: job.lag_seconds),
     catalog.SPARK_LISTENER_SOURCE_INFO: lambda job: [((job.app, source), 1) for source in job.sources],
 }
-"""One for every family of `job_families()`."""
+"""Readers of every family of `job_families()`."""

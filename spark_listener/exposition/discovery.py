@@ -21,7 +21,7 @@ BEAT_SECONDS: Final = 60.0
 DEAD_AFTER_SECONDS: Final = 600.0
 APP_ID: Final = "{app_id}"
 _MARK = "__meta_quotascope_spark_app"
-"""Marks our files; Prometheus drops labels with two underscores after relabeling."""
+"""Label that marks our files; Prometheus drops labels with two underscores after relabeling."""
 
 
 class DriverEntry:
@@ -32,7 +32,7 @@ class DriverEntry:
     push aside the label of the same name that the series have already.
 
     Args:
-        path: of the file; ends in `.json`. `{app_id}` in its name is replaced.
+        path: path of the file; ends in `.json`. `{app_id}` in its name is replaced.
         app: `spark.app.name`.
         app_id: `spark.app.id`.
 
@@ -58,7 +58,7 @@ class DriverEntry:
         """Refresh the entry, to show that the driver lives. Raises `OSError`."""
         try:
             os.utime(self.path)
-        except FileNotFoundError:  # removed as dead by another driver, while a laptop slept
+        except FileNotFoundError:  # another driver removed it as dead while a laptop slept
             put(self.path, self._text)
 
     def remove(self) -> None:

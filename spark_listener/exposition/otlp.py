@@ -56,10 +56,10 @@ class JobPush:
     A receiver that is down costs one line in the log, and one when it is back.
 
     Args:
-        settings: what is not set comes from OpenTelemetry's environment variables.
+        settings: settings; one that is not set comes from OpenTelemetry's environment variables.
         snapshots: called once for each push.
         app_id: `spark.app.id`.
-        families: what is pushed; those of jobs unless given.
+        families: families that are pushed; those of jobs unless given.
         series: the series of a family in what `snapshots` returns.
 
     Raises:
@@ -201,8 +201,8 @@ def metrics_data(
         resource: the sender.
         times_ns: when the counts began, and when the numbers were read; Unix times.
         cluster: one more attribute of every point.
-        families: those of jobs unless given.
-        series: of a family in the snapshots.
+        families: families that are pushed; those of jobs unless given.
+        series: the series of a family in the snapshots.
 
     """
     cluster_labels = {} if cluster is None else {"cluster": cluster}
@@ -242,7 +242,7 @@ def _points(
 
 class _QuietSession(requests.Session):
     """
-    Session that reports how a request failed, without the message of a server or of the library.
+    Session that reports how a request failed, without the words of a server or of the library.
 
     That can hold the whole URL.
     """

@@ -20,8 +20,9 @@ _LOG = logging.getLogger(__name__)
 PATH: Final = "/metrics"
 _MOST_AT_ONCE = 16
 """
-Connections, so that no flood takes the driver's threads. A further one takes the place of the one that has waited
-longest for its client.
+Most connections at once, so that no flood takes the driver's threads.
+
+A further one takes the place of the one that has waited longest for its client.
 """
 _PATIENCE_SECONDS = 10.0
 """
@@ -33,7 +34,7 @@ _GRACE_SECONDS = 0.5
 Time that a connection keeps its place though it is needed: its answer may have just been computed, and not be sent yet.
 """
 _PAUSE_SECONDS = 0.05
-"""Between two looks for a place."""
+"""Time between two looks for a place."""
 _COMPUTING: Final = "quotascope.computing"
 """Key of the WSGI environment: a context in which the connection does not wait for its client."""
 
@@ -115,7 +116,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
             self._open[request] = _Connection()
         try:
             super().process_request(request, client_address)
-        except RuntimeError:  # the driver has no thread to spare
+        except RuntimeError:  # the driver has no thread left
             self._left(request)
             raise
 
@@ -138,7 +139,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         try:
             yield
         finally:
-            connection.since += time.monotonic() - began  # it is the client's patience that is bounded, not ours
+            connection.since += time.monotonic() - began  # only the time spent waiting for the client is bounded
             connection.computing = False
 
     def _has_room(self) -> bool:
@@ -169,7 +170,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
             for request in slow[:limit]:
                 del self._open[request]
                 with suppress(OSError):  # its client has gone
-                    request.shutdown(socket.SHUT_RDWR)  # which ends its thread
+                    request.shutdown(socket.SHUT_RDWR)  # this ends its thread
         return len(slow[:limit])
 
     def _left(self, request: socket.socket) -> None:

@@ -14,10 +14,10 @@ class Repeating:
     Thread that calls at once, then after every interval, until it is closed. It does not keep Python from exiting.
 
     Args:
-        call: what raises is a line in the log, and called again.
-        interval_seconds: from the end of one call to the beginning of the next.
-        name: of the thread.
-        last: called in that thread when it is closed.
+        call: the function; an error of it is a line in the log, and it is called again.
+        interval_seconds: time from the end of one call to the beginning of the next.
+        name: name of the thread.
+        last: function that is called in that thread when it is closed.
 
     """
 
@@ -48,5 +48,5 @@ def _guarded(call: Callable[[], None]) -> None:
     try:
         call()
     except Exception as error:  # noqa: BLE001 - a job must not suffer from being watched
-        # no text of it: it can hold whatever a job's data holds
+        # without the error's text, which can hold a job's data
         _LOG.warning("reporting of a Spark job failed: %s", type(error).__name__)

@@ -22,7 +22,7 @@ Address of the page for a client of Spark Connect, which has no address of a dri
 `http.bindAddress` only.
 """
 _BRACKETS = "[]"
-"""Around an IPv6 address in Spark's properties."""
+"""Brackets around an IPv6 address in Spark's properties."""
 
 
 class Reporting:
@@ -51,7 +51,7 @@ class Reporting:
             self.attempt("reporting could not be ended", close)
 
     def on_close(self, *calls: Callable[[], object]) -> None:
-        """Call these at the end, in the order given."""
+        """Call these functions at the end, in the order given."""
         self._closers.extend(calls)
 
     def attempt(self, failed: str, call: Callable[[], object]) -> None:
@@ -72,8 +72,8 @@ def start_reporting(
     Report jobs by the settings; never raises, and does not wait for other programs.
 
     Args:
-        settings: of the listener.
-        properties: of Spark: `spark.driver.host`, `spark.driver.bindAddress` and `spark.app.name`.
+        settings: settings of the listener.
+        properties: properties of Spark: `spark.driver.host`, `spark.driver.bindAddress` and `spark.app.name`.
         snapshots: called for each scrape and each push, from threads of their own.
         app_id: `spark.app.id`, different for each driver.
 
@@ -122,7 +122,7 @@ def _open_page(settings: ListenerSettings, properties: Mapping[str, str], snapsh
     """
     Return the page on its port.
 
-    On a free one if the port is taken, as two drivers on one machine may have the same settings.
+    If the port is taken, use a free one, since two drivers on one machine may have the same settings.
     """
     collector = JobCollector(snapshots, settings.cluster)
     address = (

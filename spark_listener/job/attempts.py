@@ -21,7 +21,7 @@ from ..events import (
 from .recent import Recent
 
 StageReader = Callable[[], Container[int]]
-"""Returns the stages in which throttles are counted at all."""
+"""Function that returns the stages in which throttles are counted at all."""
 
 _MOST_TO_REPEAT = 20_000
 _MOST_RUNNING = 50_000
@@ -76,7 +76,7 @@ class AttemptCounts:
     def ended(self, ended: TaskEnded) -> None:
         """Count the attempt as failed when it did, in whatever state its stage is."""
         attempt = ended.attempt
-        if ended.reason != "Resubmitted":  # an event about an attempt that has ended before
+        if ended.reason != "Resubmitted":  # a second event about an attempt that has ended
             if attempt.task not in self._running:
                 self.started(attempt)
             self._running.pop(attempt.task, None)
@@ -135,7 +135,7 @@ class LostExecutors:
         self.count = 0
         """Lost executors."""
         self.inferred = 0
-        """Executors that were given back as far as their idle time shows."""
+        """Executors that are taken for given back by their idle time alone."""
         self._ended: float | None = None
         self._reports_managers = False
         """
@@ -181,7 +181,7 @@ class LostExecutors:
     def ended(self, application: ApplicationEnded) -> None:
         """Leave out executors that ended with the application."""
         self._ended = application.time
-        for executor, time in [*self._gone.items()]:  # which are put anew
+        for executor, time in [*self._gone.items()]:  # a copy, since setting an entry changes the order
             if time is not None and time >= application.time:
                 self._gone[executor] = None
                 self.count -= 1

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..events import KafkaOffsets, QueryProgressed
 
 _QUOTA_WINDOW = 11.0
-"""Seconds: quota.window.num times quota.window.size.seconds of a broker that sets neither."""
+"""Seconds of a quota window: quota.window.num times quota.window.size.seconds of a broker that sets neither."""
 _MEASURED = 120.0
 """Seconds that rates are measured over; more where one micro-batch takes longer."""
 _APART = 1.0
@@ -25,9 +25,9 @@ class CatchUp:
     backlog: float
     """Offsets that it is behind at the end of its last micro-batch, including those added while that ran."""
     read_per_second: float
-    """Offsets that it reads; where a quota throttles it all the time, what the limit allows."""
+    """Offsets that it reads in a second; where a quota throttles it all the time, as many as the limit allows."""
     added_per_second: float
-    """Offsets that producers add."""
+    """Offsets that producers add in a second."""
     seconds: float
     """Seconds until it has read its backlog and the offsets added meanwhile; infinite if it cannot catch up."""
 
@@ -67,7 +67,7 @@ class Positions:
         """Add the position at the end of a micro-batch; one without offsets makes the position unknown."""
         positions, offsets = self._positions, event.offsets
         if offsets is not None and not event.rows and offsets.end == offsets.newest:
-            self.idle()  # as older versions report it
+            self.idle()  # older versions report it so
             return
         self._idle = False
         if self._began is None:
@@ -103,7 +103,7 @@ class Positions:
             return None
         earliest, latest = self._positions[0], self._positions[-1]
         if latest.ended < earliest.ended + 2 * _QUOTA_WINDOW or latest.began <= earliest.began:
-            return None  # within one tooth, or the clock was set
+            return None  # within one tooth of the saw, or the clock was set
         begins = [position.began for position in self._positions]
         ends = [position.ended for position in self._positions]
         read_rate = linear_regression(ends, [position.offsets.end for position in self._positions]).slope

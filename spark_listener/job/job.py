@@ -40,14 +40,14 @@ _MOST_PARTS = 50
 _MOST_STAGES = 20_000
 
 Watcher = Callable[[Record, note.Note | None], None]
-"""Called with each record after it was counted, and with the note of the attempt that it ends."""
+"""Function that is called with each record after it was counted, and with the note of the attempt that it ends."""
 
 
 class EventSink(Protocol):
     """
     Receiver of a source's events, from any thread.
 
-    `Job` is one; a source may put another before it, such as to leave events out.
+    `Job` is one; a source may put another one before it, for example to leave events out.
     """
 
     def handle(self, event: Mapping[str, Any]) -> None:
@@ -59,7 +59,7 @@ class EventSink(Protocol):
         ...
 
     def lost(self, events: int, *, ends: bool = True) -> None:
-        """Count events that were missed; `ends`: ends of attempts, which may have notes, may be among them."""
+        """Count missed events; `ends` is True if ends of attempts, which may have notes, may be among them."""
         ...
 
 
@@ -70,7 +70,7 @@ class Job:
     Args:
         app: `spark.app.name`.
         clock: seconds since 1970, as Spark's own events have them.
-        watcher: called with one record at a time.
+        watcher: function that is called with one record at a time.
         trigger: asked for the trigger of a streaming query when it starts.
 
     """
@@ -91,9 +91,9 @@ class Job:
         self._executors = LostExecutors()
         self._executors_lost = 0
         """
-        As in the last snapshot.
+        Lost executors in the last snapshot.
 
-        Of executors that the end of the application takes along, some are counted until that end is known.
+        Executors that end with the application may be counted until its end is known.
         """
         self._queries = QueryStates(trigger)
         self._unreported = UnreportedAttempts()
@@ -129,7 +129,7 @@ class Job:
             self._events += events
 
     def lost(self, events: int, *, ends: bool = True) -> None:
-        """Count events that were missed; `ends`: ends of attempts may be among them."""
+        """Count events that were missed; `ends` is True if ends of attempts may be among them."""
         with self._lock:
             self._lost += events
             self._lost_ends += events if ends else 0
@@ -177,7 +177,7 @@ class Job:
 
     def snapshot(self) -> JobSnapshot:
         """Return the present state."""
-        with self._reading:  # so that no snapshot has less than one before it
+        with self._reading:  # so that no snapshot has a smaller count than an earlier one
             reader_totals = list(self._read_throttles())
             reporting = list(self._read_stages())
             with self._lock:
@@ -232,7 +232,7 @@ class Job:
                 self._attempts.ended(record)
                 if record.lost_executor:
                     self._executors.failed(record.attempt.executor, record.time)
-                elif record.reason != "Resubmitted":  # of an attempt that has ended before
+                elif record.reason != "Resubmitted":  # a second end of an attempt
                     self._executors.busy(record.attempt.executor, record.time)
                 self._count_note(record, attempt_note)
             case StageSubmitted():

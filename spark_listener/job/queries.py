@@ -14,16 +14,18 @@ from .snapshot import QuerySnapshot
 
 TriggerReader = Callable[[str], float | None]
 """
-Returns the seconds of a running query's trigger by the id of the query; None if it has none or that is unknown. Never
-raises.
+Function from the id of a running query to the seconds of its trigger; None if it has none or they are unknown.
+
+Never raises.
 """
 
 _MOST_RUNS = 100
 _FORGOTTEN = 10
-"""Times as many queries as are known, of which the name and the starts stay: their counts belong to the name."""
+"""Most forgotten queries whose names and starts are kept, as a multiple of the known queries: counts belong to names."""
 _REPORTS_IDLE = 30.0
 """
-Seconds: a query without a trigger reports every ten that it is idle (spark.sql.streaming.noDataProgressEventInterval).
+Seconds: a query without a trigger reports every ten seconds that it is idle
+(spark.sql.streaming.noDataProgressEventInterval).
 """
 
 
@@ -43,9 +45,9 @@ class _QueryState:
     trigger_seconds: float | None = None
     """Interval of the trigger as Spark reports it, None where it cannot be asked."""
     measured_seconds: float | None = None
-    """Its trigger's interval by `measure_trigger`."""
+    """Interval of its trigger as `measure_trigger` measured it."""
     triggered: tuple[float, float] | None = None
-    """Start of its last trigger, and end of the micro-batch."""
+    """Start of the last trigger, and end of its micro-batch."""
 
     def measure_trigger(self, began: float | None, ended: float | None) -> None:
         """
@@ -77,7 +79,7 @@ class QueryStates:
 
     Args:
         trigger: asked once for each run.
-        most: how many are known at a time; when there are more, one that ended is forgotten, if there is one.
+        most: number of queries that are known at a time; one that ended is forgotten first.
 
     """
 
@@ -161,7 +163,8 @@ def _snapshot(queries: Iterable[_QueryState], now: float, past: int) -> QuerySna
     """
     Return a snapshot of queries with the same name.
 
-    It has the numbers of the query seen last, and the restarts of all, with the `past` ones of queries forgotten.
+    It has the numbers of the query that was seen last, and the restarts of all of them, those of forgotten queries in
+    `past` included.
     """
     queries = list(queries)
     latest = max(queries, key=lambda query: (query.active, query.last_report))

@@ -26,7 +26,7 @@ Kafka clients of Python code in a scope, and those of the JVMs, such as Spark's 
 """
 NOT_MEASURED = "Throttle times: not measured"
 MEASURED_NONE = "Throttle times: measured, none"
-"""Two answers that must not look alike, in the words of reports and of a printed snapshot."""
+"""Answer of reports and printed snapshots that must not look like `NOT_MEASURED`."""
 _KINDS: Mapping[ClientKind, str] = {"python": "Python", "jvm": "JVMs"}
 QueryTotals = tuple[str, ClientTotals]
 """
@@ -57,9 +57,9 @@ class QuerySnapshot:
     or it does not run.
     """
     max_offsets_behind: float | None
-    """Offsets of the worst partition of the worst Kafka source; None where no source reports it."""
+    """Offsets behind, of the worst partition of the worst Kafka source; None where no source reports them."""
     avg_offsets_behind: float | None
-    """Over the partitions of the worst Kafka source; None where no source reports it."""
+    """Mean offsets behind, over the partitions of the worst Kafka source; None where no source reports them."""
     catch_up: CatchUp | None
     """Time to read the backlog; None where offsets are not reported, or for too few micro-batches."""
 
@@ -77,19 +77,17 @@ class JobSnapshot:
     stage_retries: int
     """Attempts of stages after the first."""
     executors_lost: int
-    """Executors that went away, whether or not they had tasks; those that were no longer needed do not count."""
+    """Executors that went away, whether or not they had tasks, except those that were no longer needed."""
     executors_inferred: int = 0
-    """
-    Executors that were given back as far as their idle time shows, see `LostExecutors`; they do not count as lost.
-    """
+    """Executors that are taken for given back by their idle time (`LostExecutors`); they do not count as lost."""
     queries: tuple[QuerySnapshot, ...]
-    """Sorted by name."""
+    """Streaming queries, sorted by name."""
     throttles: tuple[QueryTotals, ...]
-    """One for each query and client, sorted."""
+    """Throttle times, one entry for each query and client, sorted."""
     seen_clients: tuple[ClientKind, ...]
     """
     Kinds of clients with all their throttle times in `throttles`: `jvm` once the plugin answered, `python` once one
-    reported, as long as no event of a failed attempt was missed. Those of others are unknown.
+    reported, as long as no event of a failed attempt was missed. The throttle times of other kinds are unknown.
     """
     tasks_seen: bool
     """
@@ -100,7 +98,7 @@ class JobSnapshot:
     """
     Attempts that neither succeeded nor left a note, in stages with attempts that report throttle times.
 
-    `throttles` lacks theirs.
+    `throttles` lacks their throttle times.
     """
     events: int
     """Events that were handled, or left out on purpose."""
@@ -136,7 +134,7 @@ class JobSnapshot:
         return "\n".join(lines)
 
     def _measured(self, *, throttled: bool) -> str:
-        """Return how far throttle times are known, in the words of the report."""
+        """Return how much of the throttle times is known, in the words of the report."""
         if not self.seen_clients and not self.throttles:
             return f"{NOT_MEASURED}: no Kafka client of the job has reported (docs/guides/spark.md)"
         kinds = f"clients of {' and '.join(_KINDS[kind] for kind in self.seen_clients)}" if self.seen_clients else ""
@@ -153,7 +151,7 @@ class JobSnapshot:
 
 _HEADS = ("query", "user", "client id", "side", "throttled", "responses", "longest", "quota retries")
 _NAMES = 4
-"""Number of the first columns that are names; the others are figures, which end below each other."""
+"""Number of columns, from the first, that are names; the others are figures, aligned at their ends."""
 
 
 def _cells(row: QueryTotals) -> tuple[str, ...]:

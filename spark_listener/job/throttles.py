@@ -13,7 +13,7 @@ from quotascope.clients.accounting import OVERFLOW, ClientTotals, ThrottleAccoun
 from .snapshot import ClientKind, QueryTotals
 
 ThrottleReader = Callable[[], Iterable[QueryTotals]]
-"""Returns absolute counts, which never go down, by the id of the query (empty for none)."""
+"""Function that returns absolute counts, which never go down, by the id of the query (empty for none)."""
 
 _MOST_QUERIES = 200
 _MOST_CLIENTS = 1_000
@@ -54,7 +54,7 @@ class LastRead:
         """
         The clients with all their throttle times in `totals`.
 
-        None while it is unknown whether there are such clients.
+        It is None while it is unknown whether there are such clients.
         """
         self.totals: tuple[QueryTotals, ...] = ()
         """Absolute counts, by id of the query."""

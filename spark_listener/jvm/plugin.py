@@ -20,7 +20,7 @@ PLUGIN: Final = "io.quotascope.spark.ThrottlePlugin"
 REPORTER: Final = "io.quotascope.spark.ThrottleReporter"
 """Class for the option `kafka.metric.reporters` of a source or a sink."""
 _ON_THE_WAY_SECONDS: Final = 0.5
-"""Time for a report to be made and to reach the driver."""
+"""Time that a report needs to be made and to reach the driver."""
 _LONGEST_INTERVAL_SECONDS: Final = 5.0
 """Longest interval of reports that are waited for."""
 

@@ -25,11 +25,11 @@ Progress = Callable[[int, int], None]
 LIMITED_SHARE = 0.1
 """The share of a query's time from which on a quota is said to limit it: see `Application.limited_share`."""
 _PERIODS = 100
-"""Micro-batches that the time between triggers is measured by."""
+"""Number of micro-batches by which the time between triggers is measured."""
 _BY_QUOTA = (FailureCause.KAFKA_QUOTA, FailureCause.KAFKA_TIMEOUT_THROTTLED)
 
 
-@dataclass(frozen=True, kw_only=True)  # no slots: the shares are computed once
+@dataclass(frozen=True, kw_only=True)  # no slots, since the shares are computed once
 class Application:
     """An application as its event log shows it."""
 
@@ -45,12 +45,12 @@ class Application:
     running: bool
     """True if Spark has not closed the log: the application runs, or was killed."""
     is_cut: bool
-    """True if the last line is a part of one: the log was copied in part, or Spark is writing it."""
+    """True if the last line is incomplete: only a part of the log was copied, or Spark is writing it."""
     damage: tuple[str, ...]
     """Files of the log of which only a beginning could be read, and why."""
     missing_ends: int
     """
-    Attempts of tasks that ended without a line of their end, at least.
+    Least number of attempts of tasks that ended without a line of their end.
 
     The number follows from their ids, their repetitions and the sizes of their stages.
     """
@@ -59,7 +59,7 @@ class Application:
     repeated_lines: int
     """Lines that say the same as one before them, and count once."""
     inferred_executors: int
-    """Executors that count as given back by their idle time alone."""
+    """Executors that are taken for given back by their idle time alone."""
     disordered: bool
     """True if lines were not in Spark's order; they are sorted by time where `is_sorted`."""
     is_sorted: bool
@@ -71,7 +71,7 @@ class Application:
     with_summary: bool
     """True if `throttles` come from the listener's summary, False if from the notes of failed attempts."""
     throttles: tuple[QueryTotals, ...]
-    """Totals of clients that reported, with zeros; clients that did not report may have been throttled all the same."""
+    """True if `throttles` come from the listener's summary, False if they come from the notes of failed attempts."""
     unknown_attempts: int
     """Attempts missing in `throttles`, as in `JobSnapshot`."""
     seen_clients: tuple[ClientKind, ...]
@@ -99,7 +99,7 @@ class Application:
 
     @property
     def unreadable_lines(self) -> int:
-        """Lines of the log that are no events, a part of one after the end of the application among them."""
+        """Lines of the log that are no events, including an incomplete line after the end of the application."""
         return self.snapshot.lost_events - self.missing_files + (self.is_cut and self.finished)
 
     @property
@@ -180,7 +180,7 @@ class Application:
     @property
     def least_seconds(self) -> float | None:
         """
-        Seconds that the application would have taken without the quota, at least.
+        Least seconds that the application would have taken without the quota.
 
         None unless all throttle times are known. Also None if a quota failed attempts, which took more than their
         throttle times, and if there are streaming queries, for which the driver waits.
@@ -203,7 +203,7 @@ class Application:
         if critical is None or not busy:
             return None
         share = critical / busy
-        # a lower bound that is low rules nothing out
+        # a low lower bound rules nothing out
         return share if share >= LIMITED_SHARE or self.throttles_complete else None
 
     def _saving(self, stage: StageHistory, saved: float) -> Saving:
@@ -218,7 +218,7 @@ class Application:
         The key None stands for queries without throttle times of their own.
         """
         queries = {stage.query for stage in self.stages}
-        throttled: dict[str | None, float] = {}  # seconds, without those in notes
+        throttled: dict[str | None, float] = {}  # seconds, without the seconds in notes
         for query, totals in self.throttles:
             key = query if query and query in queries else None
             throttled[key] = throttled.get(key, 0.0) + totals.throttled_ms / 1_000
@@ -240,7 +240,7 @@ def read_application(path: Path, summary: Path | None = None, progress: Progress
     Args:
         path: a file, or a folder, see `EventLog`.
         summary: the listener's summary (`write_summary`), with the throttle times of attempts that succeeded.
-        progress: called from time to time.
+        progress: function that is called from time to time.
 
     Raises:
         EventLogError: the log cannot be read.

@@ -32,12 +32,12 @@ class _Slot:
     noted: float = 0.0
     """Throttle time that its attempts noted."""
     unthrottled: float = 0.0
-    """Time of the same attempts beyond their throttle time."""
+    """Time of these attempts beyond their noted throttle time."""
     unnoted: float = 0.0
     """Time of attempts without a note, which may be throttled for a part of it."""
 
     def remains(self, share: float) -> float:
-        """Return the length without throttle times, with `share` the throttled share of attempts without a note."""
+        """Return the length of the chain without throttle times; `share` is as for `Slots.saved`."""
         return self.unthrottled + (1 - share) * self.unnoted
 
 
@@ -59,7 +59,7 @@ class Slots:
     _longest: float = 0.0
 
     def add(self, executor: str, began: float, ended: float, throttled: float | None) -> None:
-        """Add an attempt that ended after those added before it; `throttled`: seconds in its note, None without one."""
+        """Add an attempt that ended after those added before; `throttled` is in seconds, None without a note."""
         took = max(0.0, ended - began)
         if self._open >= _MOST_SLOTS or len(self._by_executor.get(executor, ())) >= _MOST_CORES:
             self.close()
@@ -105,7 +105,7 @@ class Slots:
 
 
 class Saving(NamedTuple):
-    """Time of a stage (seconds since 1970), and seconds that its longest chain loses without throttle times."""
+    """Begin and end of a stage (seconds since 1970), and the seconds that throttle times add to its longest chain."""
 
     began: float
     ended: float

@@ -57,7 +57,7 @@ class StageHistory:
     notes: int = 0
     """Failed attempts that left a note."""
     noted_ms: int = 0
-    """Sum of their throttle times."""
+    """Sum of the throttle times in these notes."""
     slots: Slots = field(default_factory=Slots)
     """All its attempts of tasks, for the critical path."""
 
@@ -140,13 +140,13 @@ class ApplicationHistory:
         self.finished = False
         self.listener = self.plugin = self.runs_python = False
         self.without_java_clients: bool | None = None
-        """True if no environment that was reported has such clients; None if none was reported."""
+        """True if no reported environment has clients of the JVM; None if no environment was reported."""
         self.summary_file = ""
         self._started: float | None = None
         self._succeeded: dict[int, set[tuple[int, int]]] = {}
         """Tasks of each stage that succeeded since its last attempt failed, as attempt of the stage and partition."""
         self._short: dict[int, int] = {}
-        """Number of tasks of each successful stage, where the ends of some are not there yet."""
+        """Number of tasks of each successful stage, where the ends of some tasks have no line yet."""
         self._failed_queries: list[QueryFailure] = []
         self.left_out = 0
         self._stages: dict[tuple[int, int], StageHistory] = {}
@@ -168,7 +168,7 @@ class ApplicationHistory:
             case ApplicationEnded():
                 self.finished = True
                 self._at(record.time)
-            case EnvironmentUpdated():  # once more for each file that is added
+            case EnvironmentUpdated():  # reported again for each file that is added
                 self.listener |= record.listener
                 self.plugin |= record.plugin
                 self.summary_file = record.summary_file or self.summary_file
@@ -208,7 +208,7 @@ class ApplicationHistory:
 
     @property
     def short(self) -> int:
-        """Attempts that succeeded by the sizes of their stages, without a line of their end."""
+        """Number of attempts that succeeded by the sizes of their stages, but have no line of their end."""
         return sum(max(0, tasks - len(self._succeeded.get(stage, ()))) for stage, tasks in self._short.items())
 
     def stages(self) -> tuple[StageHistory, ...]:
@@ -259,7 +259,7 @@ class ApplicationHistory:
         if note is not None:
             throttled_ms = sum(totals.throttled_ms for totals in note.whole)
             longest_ms = max((totals.longest_ms for totals in note.whole), default=0)
-        if record.reason != "Resubmitted":  # of an attempt that has ended before
+        if record.reason != "Resubmitted":  # a second end of an attempt
             noted = None if throttled_ms is None else throttled_ms / 1_000
             stage.slots.add(attempt.executor, attempt.began, record.time, noted)
         if record.failure is None:

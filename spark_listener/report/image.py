@@ -15,7 +15,7 @@ from .timeline import drawn, legend, timeline
 
 _TOP, _KEY = 78, 200
 _LINE = 150
-"""Characters that a line of an image has room for."""
+"""Number of characters for which a line of an image has room."""
 
 
 def image(application: Application) -> str:

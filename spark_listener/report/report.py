@@ -218,7 +218,7 @@ def _limit_cells(query: QuerySnapshot, share: float | None, period: float | None
 
 def _is_limited(share: float | None) -> bool | None:
     """
-    Return whether a quota decides how fast a query is, by `limited_share`; None if it is unknown.
+    Return whether a quota decides the speed of a query, by `limited_share`; None if it is unknown.
 
     A query that is slow for another reason is not limited.
     """
@@ -307,7 +307,7 @@ def throttled_attempts(application: Application) -> Sequence[FailedAttempt]:
 
 
 def _how_far(application: Application) -> str:
-    """Return whether throttle times were measured that are known to be incomplete."""
+    """Return how much was measured, where throttle times are known to be incomplete."""
     measured = application.with_summary and application.throttles
     return "Throttle times: measured in part" if measured else NOT_MEASURED
 
@@ -345,7 +345,7 @@ def _count(value: float | None) -> str:
 
 
 def notes(application: Application) -> Sequence[str]:
-    """Return what follows from these figures and what limits them, a sentence each."""
+    """Return notes on what follows from these figures and what limits them, a sentence each."""
     sentences = []
     if application.throttled_ms and application.least_seconds is not None:
         sentences.append(
@@ -408,7 +408,7 @@ _ENDS: Final = {
     "without_end": "The log is closed without the end of the application: "
     "the driver was killed, or the last lines are missing.",
 }
-"""Meaning of the way in which a log ends, by `log_end`; empty where it needs no words."""
+"""Meaning of each value of `log_end`; empty where it needs no words."""
 
 
 def log_end(application: Application) -> str:

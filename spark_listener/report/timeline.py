@@ -16,7 +16,7 @@ _MOST_LANES = 40
 _LONGEST_LABEL = 36
 """Characters for which a chart has room beside its lanes."""
 _LABEL_END = 15
-"""Characters of these for the end of a longer label: a line of a program, or what distinguishes queries."""
+"""Number of these characters for the end of a longer label: a line of a program, or what distinguishes queries."""
 _MOST_CHARACTERS = 1_000
 _MOST_ROWS_OF_LANE = 9
 
@@ -111,7 +111,7 @@ def timeline(application: Application, max_lanes: int = _MOST_LANES) -> tuple[li
 
 
 def _fitted(label: str) -> str:
-    """Return the label, of a long one both ends."""
+    """Return the label, shortened in the middle if it is too long."""
     if len(label) <= _LONGEST_LABEL:
         return label
     return f"{label[: _LONGEST_LABEL - _LABEL_END - 1]}…{label[-_LABEL_END:]}"

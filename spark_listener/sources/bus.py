@@ -51,5 +51,5 @@ class ListenerBus:
 
     def settle(self) -> None:
         """Wait until all events posted so far were delivered, for five seconds at most."""
-        with suppress(Exception):  # a TimeoutException of Scala's, or nothing to wait for
+        with suppress(Exception):  # a TimeoutException of Scala's, or no bus left to wait for
             self._bus.waitUntilEmpty(_PATIENCE_MS)

@@ -40,10 +40,10 @@ def open_sources(
     Args:
         context: the SparkContext; None under Spark Connect.
         session: the session.
-        log: where the event log of this application is, None when that is not known.
+        log: place of the event log of this application, None when it is not known.
         job: receives the events.
-        settings: of the listener.
-        report: called with each source that does not work.
+        settings: settings of the listener.
+        report: function that is called with each source that does not work.
 
     """
     event_names = _jvm_names()

@@ -29,7 +29,7 @@ class LogPlace:
 
     def find(self) -> Path:
         """
-        Return the log; of several attempts that of ours, else of the last.
+        Return the log; of several attempts at the application, the log of ours, else of the last.
 
         Raises `NoEventLog` while there is none, and `OSError`.
         """

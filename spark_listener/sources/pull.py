@@ -75,7 +75,7 @@ class PullSource:
             for _ in range(1 + self._capacity // _BATCH):
                 *events, skipped, refused = self._queue.take(_BATCH).split("\n")
                 now = self._clock()
-                for text in events:  # parsed one by one: no more than one is held twice
+                for text in events:  # parsed one by one, so that at most one event is held twice
                     event = event_of(text)
                     if event is None:
                         self._job.lost(1, ends=may_end_attempt(text.encode()))
@@ -124,8 +124,8 @@ def _loader(gateway: Java) -> Java:
     """
     Load our jar beside Spark's classes; it need not be on the driver's class path.
 
-    One for all listeners, because py4j remembers methods by the names of classes, and takes a class of another loader
-    for the same.
+    There is one loader for all listeners, because py4j remembers methods by the names of classes, and takes a class of
+    another loader for the same.
     """
     urls = gateway.new_array(gateway.jvm.java.net.URL, 1)
     urls[0] = gateway.jvm.java.io.File(str(JAR)).toURI().toURL()

@@ -58,7 +58,7 @@ class StreamingSource:
         if self.ended:
             return
         streams = self._session.streams
-        with warnings.catch_warnings():  # of Connect's client, which has begun to end
+        with warnings.catch_warnings():  # an error of Connect's client, which is about to end
             warnings.filterwarnings("ignore", message="Failed to remove the listener")
             _within(_PATIENCE_SECONDS, lambda: streams.removeListener(self._listener))
 

@@ -22,7 +22,7 @@ __all__ = ["PREFIX", "AttemptKey", "Note", "put", "read", "text_of"]
 PREFIX = "quotascope throttles: "
 _MOST_CHARACTERS = 8_000
 _MOST_CANDIDATES = 50
-_BEFORE = re.compile(r"[ |+]{0,40}")  # the margin of an exception group
+_BEFORE = re.compile(r"[ |+]{0,40}")  # the margin that Python prints beside an exception group
 _AFTER = re.compile(r"[)\s]*(SQLSTATE: \w{1,10})?\s*")
 _MOST_QUERY = 100
 _DECODER = json.JSONDecoder()
@@ -72,7 +72,7 @@ def read(text: str, attempt: AttemptKey) -> Note | None:
 
 
 def _summed(totals: Sequence[ClientTotals], max_clients: int) -> list[ClientTotals]:
-    """Return the clients throttled longest, and the others as one for each side."""
+    """Return the clients that were throttled longest, and all others as one client for each side."""
     longest = sorted(totals, key=lambda client_totals: client_totals.throttled_ms, reverse=True)
     by_client = {client_totals.client: client_totals for client_totals in longest[:max_clients]}
     for client_totals in longest[max_clients:]:

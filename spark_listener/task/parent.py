@@ -24,7 +24,7 @@ def give_way(package: ModuleType) -> None:
         package.__spec__ = spec
         package.__file__ = spec.origin
         package.__path__ = list(spec.submodule_search_locations or ())
-        spec.loader.exec_module(package)  # gives way in turn when it is another archive's
+        spec.loader.exec_module(package)  # an archive's package would give way in turn
 
 
 def _elsewhere(name: str, tried: list[str]) -> ModuleSpec | None:

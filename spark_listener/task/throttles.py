@@ -145,14 +145,14 @@ class JobThrottles:
 
     @property
     def carries_successes(self) -> bool:
-        """True if tasks that succeed report their throttle times; those that fail always do."""
+        """True if tasks that succeed report their throttle times; tasks that fail always do."""
         return self.accumulator is not None
 
     def scope(self) -> AbstractContextManager[ThrottleAccount]:
         """
-        Return a context: in a task the account of its attempt.
+        Return a context with the account of the attempt in a task.
 
-        In the driver that of the streaming query that this thread belongs to, if any.
+        In the driver, it has the account of the streaming query that this thread belongs to, if any.
 
         An exception that leaves the block in a task gets a note with the throttle times of the attempt.
         """

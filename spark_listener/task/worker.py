@@ -33,7 +33,7 @@ VERSION = 1
 _LOG = logging.getLogger(__name__)
 _NOWHERE = AttemptKey(-1, -1, -1)
 _MOST_CLIENTS = 100
-"""A task has a few; those that come later are counted together."""
+"""Most clients of a task, which usually has a few; later ones are counted together."""
 _REPORT_SECONDS = 1.0
 
 
@@ -146,7 +146,7 @@ def _spool_folder() -> Path | None:
     """
     first_directory = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
     folder = Path(first_directory, "quotascope")
-    return folder if first_directory and folder.is_dir() else None  # never one of the current folder
+    return folder if first_directory and folder.is_dir() else None  # never a folder in the current folder
 
 
 _LOCK = threading.Lock()
@@ -175,12 +175,12 @@ class AttemptCounter:
         self.query = query
         self.account = ThrottleAccount(_MOST_CLIENTS)
         self.noted = False
-        """True if an exception has a note of these counts, which may yet be caught."""
+        """True if an exception has a note with these counts; the exception may still be caught."""
         self._lock = threading.Lock()
         self._reported: dict[Client, ClientTotals] = {}
         """Counts that the accumulator or the plugin took."""
         self._left = ThrottleAccount(_MOST_CLIENTS)
-        """Counts that the plugin took."""
+        """Counts that were left to the plugin."""
         self._sent: dict[Client, ClientTotals] = {}
         """Counts that the accumulator, the plugin or a note took."""
 
@@ -212,11 +212,11 @@ class AttemptCounter:
                 return
             path = folder / uuid4().hex
             path.write_text("\n".join(_line(self.query, client_totals) for client_totals in new), encoding="ascii")
-            path.rename(f"{path}.txt")  # seen as a whole or not at all
+            path.rename(f"{path}.txt")  # other processes see the file as a whole or not at all
             for client_totals in new:
                 self._left.add(client_totals._replace(quota_retries=0))
             for taken_by_client in (self._reported, self._sent):
-                for client_totals in totals:  # but for its admin calls that were repeated
+                for client_totals in totals:  # except the repeated calls of its admin client
                     previous = taken_by_client.get(client_totals.client, ClientTotals(client_totals.client))
                     taken_by_client[client_totals.client] = client_totals._replace(quota_retries=previous.quota_retries)
 
@@ -252,7 +252,7 @@ def _by_client(counts: Iterable[ClientTotals]) -> dict[Client, ClientTotals]:
 
 
 def _since(totals: ClientTotals, taken_by_client: Mapping[Client, ClientTotals]) -> ClientTotals:
-    """Return the counts beyond those already taken. The longest throttle time is at most that of both together."""
+    """Return the counts beyond those already taken; the longest throttle time is at most that of both together."""
     taken = taken_by_client.get(totals.client)
     if taken is None:
         return totals
