@@ -23,17 +23,17 @@ class GapOfAlerts:
     """A value that not every agent reports, and the alerts that need it."""
 
     what: str
-    """Gap as in the table of ``docs/start/dialects.md``."""
+    """Name of the gap in the table of ``docs/start/dialects.md``."""
     gap: Gap
     families: Sequence[Family]
     silent: Sequence[str]
-    """Alerts that never fire without it, the common beginning of their names left out."""
+    """Alerts that never fire without the value; the common beginning of their names is left out."""
     weaker: Sequence[str] = ()
-    """Alerts that are less exact without it."""
+    """Alerts that are less exact without the value."""
 
     @property
     def dialects(self) -> tuple[str, ...]:
-        """Dialects of the agents that do not report it."""
+        """Dialects of the agents that do not report the value."""
         return tuple(dialect.name for dialect in DIALECTS if self.gap in dialect.gaps)
 
 
@@ -199,7 +199,7 @@ CORE_REASONS: Final = {
     "SourceDown": "a broker that cannot be read throttles unseen",
     "LimitsStale": "limits that cannot be read make utilization old or unknown",
 }
-"""Why an alert is in the core profile; the common beginning of names left out."""
+"""Reasons why alerts are in the core profile, by the name of the alert without the common beginning."""
 
 
 def _core() -> Iterator[str]:

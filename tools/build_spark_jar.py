@@ -36,7 +36,7 @@ def compile_to(classes: Path) -> None:
 
 
 def build(target: Path | IO[bytes]) -> None:
-    """Write the jar, the same bytes each time. Raises as `compile_to`."""
+    """Write the jar, with the same bytes each time. Raises as `compile_to`."""
     with (
         tempfile.TemporaryDirectory() as folder,
         zipfile.ZipFile(target, "w") as jar,  # uncompressed: zlib's bytes vary

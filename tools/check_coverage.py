@@ -27,7 +27,11 @@ FLOORS = {
 
 
 def percent(data: Coverage, room: str) -> float:
-    """Return covered lines and branches of one room in percent. Raises coverage's NoDataError for an empty room."""
+    """
+    Return the covered share of lines and branches of a room, in percent.
+
+    Raises coverage's NoDataError for an empty room.
+    """
     return data.report(include=f"{room}/*", file=io.StringIO())
 
 

@@ -68,7 +68,7 @@ async def scrapes(
     """
     Yield each scrape of the demo for some seconds, on a clock of its own.
 
-    Numbers by series, the first one after one interval.
+    A scrape is the numbers by series; the first one comes after one interval.
     """
     now_ms = start_ms
     simulation = Simulation(now_ms, cast)
@@ -93,8 +93,8 @@ def usual() -> dict[str, float]:
     """
     Return the values that our rules record of the demo's cluster in a usual hour, by series.
 
-    From two quiet minutes of the engine: so a Prometheus that starts with it finds a spike unusual, as one with a day
-    of data would.
+    They are taken from two quiet minutes of the engine. So a Prometheus that starts with them finds a spike unusual, as
+    one with a day of data would.
     """
     before, after = asyncio.run(_quiet_minutes())
 
@@ -156,7 +156,7 @@ def fill(folder: Path, lines: Iterable[str]) -> None:
 
 def configuration(folder: Path, targets: Sequence[str], scrape_seconds: int) -> dict[str, Any]:
     """
-    Prometheus with all our rules, which it writes to the folder.
+    Return the configuration of a Prometheus with all our rules, which are written to the folder.
 
     Each target is an exporter of the demo's cluster.
     """
@@ -179,14 +179,14 @@ def configuration(folder: Path, targets: Sequence[str], scrape_seconds: int) -> 
 
 
 def check_programs() -> None:
-    """Refuse to start without Prometheus."""
+    """Raise ``CannotStart`` without Prometheus."""
     for program in ("prometheus", "promtool"):
         if not shutil.which(program):
             raise CannotStart(f"there is no {program}: install it (on Debian: apt-get install prometheus)")
 
 
 def check_free(port: int, option: str) -> None:
-    """Refuse a port on which a program already listens."""
+    """Raise ``CannotStart`` for a port on which a program already listens."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -226,7 +226,7 @@ def _scraped(prometheus: Prometheus, ended: threading.Event) -> None:
 
 
 def _tour(port: int, prometheus: Prometheus, folder: Path, begun: datetime) -> str:
-    """Return the tour: addresses, and the times of what happens."""
+    """Return the tour: addresses, and the times of the events in the demo."""
     grafana = shutil.which("grafana-server") or shutil.which("grafana")
     whereabouts = f"is here ({grafana})" if grafana else "is not on this machine"
 

@@ -33,7 +33,7 @@ MOVED = {
     **{name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")},
     **{f"{RUNBOOKS}/{path.name}": f"runbooks/{path.name}" for path in sorted((ROOT / RUNBOOKS).glob("*.md"))},
 }  # fmt: skip
-"""Files outside of ``docs/`` by their path, and where the site has them."""
+"""Files outside of ``docs/`` by their path, with their path in the site."""
 REFERENCES = {
     "reference/configuration.yaml": ("reference/configuration.md", "Configuration", "quotascope config example"),
     "reference/alerts.yaml": ("reference/alerts-configuration.md", "Configuration of alerts", "quotascope alerts config"),
@@ -127,7 +127,7 @@ def on_page_content(html: str, *, page: Page, **_: object) -> str:
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Put the Markdown of each page beside its HTML, to which llms.txt leads."""
+    """Put the Markdown of each page, to which llms.txt leads, beside its HTML."""
     for name, text in SOURCES.items():
         path = Path(config.site_dir) / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -26,7 +26,7 @@ from quotascope.metrics.kafka.entities import TYPE_LABELS
 from quotascope.pipeline.request_log.schema import REQUESTS
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))  # it runs as a script, and its parts are imported by tests
+sys.path.insert(0, str(ROOT))  # runs as a script, while tests import its parts
 
 from tools import newest  # noqa: E402 - needs the path
 from tools.alerts_page import alerts_page  # noqa: E402
@@ -61,16 +61,19 @@ _SHORT = {
     "*entity*": "`user`, `client_id`",
     "*rule*": "`rule`, `level`, `rule_user`, `rule_client_id`",
 }
-"""Labels that many families have in common, in one word."""
+"""Names of label sets that many families have in common."""
 _LABELED = re.compile(
     r" (of|by) this (quota entity|quota rule|listener|IP address)(?! \()| on (this|each) broker| under the tags of a custom quota callback|; absent when unlimited|, which all clients of the broker share| since (the broker|the node|it) started"
 )
-"""Texts that the page says once: in front of a line by its labels, at its top, or by the name of a family."""
+"""
+Texts that the page says once instead of in each line: by labels in front of a line, at the top of the page, or by
+family.
+"""
 _TESTED = re.compile(r"(<!-- generated: versions -->)\n.*?(<!-- end -->)", re.DOTALL)
 _CONNECTOR = re.compile(rf"{re.escape(CONNECTOR.rpartition(':')[0])}:[\d.]+")
 _COLUMNS = re.compile(r"(?<=## The table `requests`\n\n)(.*\n\n)(?:- .*\n)+")
 _OWN = "computed"
-"""The source of families that Kafka does not have."""
+"""Source in the page for families that Kafka does not have."""
 _TITLES = {
     "kafka_quota_": "Kafka's quotas",
     "quotascope_": "The exporter",

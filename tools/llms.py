@@ -23,7 +23,7 @@ _TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _SENTENCE = re.compile(r".+?[.?!](?= |$)")
 _LENGTHS = range(20, 240)
-"""Characters of a page's first sentence; a longer or shorter one is left out."""
+"""Least and greatest number of characters of a page's first sentence; any other sentence is left out."""
 _IS_PROSE = re.compile(r"[A-Za-z*_`[]")
 
 
@@ -33,7 +33,7 @@ def llms_txt() -> str:
     sections: dict[str, list[str]] = {}
     for section, page in _pages(settings["nav"], "Pages"):
         sections.setdefault("Optional" if section == _LAST else section, []).append(page)
-    sections["Optional"] = sections.pop("Optional")  # as the last
+    sections["Optional"] = sections.pop("Optional")  # the optional section comes last
     parts = [f"# {settings['site_name']}", "", f"> {settings['site_description']}: {sentence_of('index.md')}", ""]
     parts.append("Each page is Markdown at this address, and HTML with the ending `.html`.")
     for section, pages in sections.items():

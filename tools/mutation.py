@@ -51,23 +51,23 @@ COMPARISONS = (
     "tests/facts/test_defaults.py",
     "tests/test_docs.py",
 )
-"""Tests that compare with what was written down from the product itself."""
+"""Tests that compare with text that was once written by the product itself."""
 ASKED_WHOLE = ("alerts", "dashboards")
 """
-Rooms of which all tests run, those with a real Prometheus or Grafana's code, too: what they look at is made once for
-all of them.
+Rooms of which all tests run, including tests with a real Prometheus or Grafana's code: one fixture makes what all of
+them look at.
 """
 COMPILED = ("pipeline/blame", "pipeline/replay")
 """
-Folders of which all tests run beside those that reach a line: coverage sees no line of a kernel that numba has
-compiled.
+Folders of which all tests run, not only tests that reach the changed line: coverage sees no line of a kernel that numba
+has compiled.
 """
 FACTS = "tests/facts"
 """Tests of tables, which read sources and values that were made at import."""
 FEWEST = 12
-"""Mutants of the smallest room."""
+"""Least number of mutants of a room."""
 LONGEST_SECONDS = 150.0
-"""Timeout of a mutant, which then has made the tests hang: this counts as noticed."""
+"""Timeout of a mutant: then it has made the tests hang, which counts as noticed."""
 OUTCOMES = ("caught", "hung", "compared", "survived", "unreached")
 NOTICED = ("caught", "hung")
 _SKIPPED_OPERATORS = ("core/VariableInserter", "core/VariableReplacer")
@@ -105,7 +105,7 @@ class Verdict:
 
 
 def main() -> int:
-    """0 when at least ``--goal`` percent of the sample were caught, else 1."""
+    """Run the sample; return 0 if at least ``--goal`` percent were caught, else 1."""
     options = _options()
     copies = _copies(options.jobs)
     _check_comparisons(copies[0])
@@ -121,7 +121,7 @@ def main() -> int:
 
 
 def _chooser(seed: int, room: str) -> random.Random:
-    """Return a generator for each room, so that its mutants are the same whatever other rooms are asked for."""
+    """Return a random generator for each room, so that its mutants do not depend on the other rooms of the run."""
     return random.Random(f"{seed} {room}")  # noqa: S311 - a sample, not a secret
 
 
@@ -140,7 +140,7 @@ def _copies(count: int) -> list[Path]:
     """
     Return copies of the checkout with the bytecode of product and tests.
 
-    It would otherwise be compiled for each mutant.
+    Without the bytecode, Python would compile everything for each mutant.
     """
     first_copy = _copy(BUILD / "0")
     subprocess.run(
@@ -156,7 +156,7 @@ def _copies(count: int) -> list[Path]:
 
 
 def _check_comparisons(copy: Path) -> None:
-    """Run the comparisons without a mutant: one that fails without a mutant notices none."""
+    """Run the comparisons without a mutant: a comparison that already fails cannot notice one."""
     command = [*_pytest(copy, ()), *(str(copy / comparison) for comparison in COMPARISONS)]
     if subprocess.run(command, cwd=copy, check=False).returncode:
         raise SystemExit("quotascope: the comparisons fail without any mutant")
@@ -187,7 +187,7 @@ def _pytest(copy: Path, without: Sequence[str] = COMPARISONS, markers: str = UNI
 
 
 def _recorded(copy: Path) -> Path:
-    """Coverage data of the unit tests, by test."""
+    """Return the coverage data of the unit tests, by test."""
     data = BUILD / "coverage"
     data.unlink(missing_ok=True)
     rooms = [f"--cov={room}" for room in FLOORS]
@@ -210,7 +210,7 @@ class _Reached:
         """
         Return the tests that run one of the lines.
 
-        For lines that run at import, all that run any line of the file, and those of tables.
+        For a line that runs at import, these are all tests that run any line of the file, and the tests of tables.
 
         A file of constants alone has no line that a test runs: then the tests of its room are asked.
         """
@@ -253,7 +253,7 @@ def _reached(data: Path) -> _Reached:
 
 
 def _in_checkout(path: str) -> str:
-    """Return the path below the checkout, of which the tests ran in a copy: from the name of its room on."""
+    """Return the path within the checkout of a file in a copy, where tests ran: from the room's name on."""
     parts = Path(path).parts
     rooms = (place for place, part in enumerate(parts) if part in FLOORS)
     ends = (Path(*parts[place:]) for place in rooms)
@@ -261,7 +261,7 @@ def _in_checkout(path: str) -> str:
 
 
 def _shares(rooms: list[str], sample: int) -> dict[str, int]:
-    """Return the number of mutants of each room: by its lines, at least ``FEWEST``."""
+    """Return the number of mutants of each room, in proportion to its lines, at least ``FEWEST``."""
     lines = {room: sum(map(_lines, _files(room))) for room in rooms}
     all_lines = sum(lines.values())
     return {room: max(FEWEST, round(sample * room_lines / all_lines)) for room, room_lines in lines.items()}
@@ -276,7 +276,7 @@ def _lines(path: Path) -> int:
 
 
 def _sample(room: str, count: int, chooser: random.Random) -> Iterator[MutationSpec]:
-    """Files by their length, in each a place, and at the place one of its mutants."""
+    """Yield places to mutate: files in proportion to their length, a random place in each, and one of its mutants."""
     files = [path for path in _files(room) if _lines(path) > 1]
     weights = list(map(_lines, files))
     chosen: set[tuple[Path, str, int]] = set()
@@ -311,7 +311,7 @@ def _can_be_made(mutant: MutationSpec) -> bool:
 
 
 def _mutants(path: Path) -> dict[Position, list[MutationSpec]]:
-    """Return all mutants of a file by their beginning, except those that cannot change behavior."""
+    """Return all mutants of a file by the place where they begin, except mutants that cannot change behavior."""
     nodes = list(ast_nodes(get_ast_from_path(path)))
     silent = _silent(path.read_text("utf-8"))
     by_position: dict[Position, list[MutationSpec]] = {}
@@ -398,7 +398,7 @@ def _statement(mutant: MutationSpec) -> tuple[int, int]:
     """
     Return the lines of the innermost statement around a mutant.
 
-    Of a table, only the first one is known to be run.
+    In a table, only the first line is known to run.
     """
     lines = mutant.start_pos[0], mutant.end_pos[0]
     tree = ast.parse(mutant.module_path.read_text("utf-8"))
@@ -412,7 +412,7 @@ def _statement(mutant: MutationSpec) -> tuple[int, int]:
 
 
 def _tried(mutant: MutationSpec, copy: Path, tests: Sequence[str], pytest: list[str]) -> tuple[str, str]:
-    """``caught``, ``hung`` or ``survived``, and how the mutant differs."""
+    """Run the tests on a mutant; return ``caught``, ``hung`` or ``survived``, and how the mutant differs."""
     names = copy / "build" / "tests.txt"
     names.parent.mkdir(exist_ok=True)
     names.write_text("\n".join(f"{copy}/{test}" for test in tests), "utf-8")
@@ -426,7 +426,7 @@ def _tried(mutant: MutationSpec, copy: Path, tests: Sequence[str], pytest: list[
         raise SystemExit(f"quotascope: {mutant.module_path}: {result.output}")
     if result.test_outcome is TestOutcome.SURVIVED:
         return "survived", result.diff or ""
-    # what Cosmic Ray says instead of the tests' output
+    # Cosmic Ray's own words in place of the tests' output
     return "hung" if result.output == "timeout" else "caught", result.diff or ""
 
 

@@ -52,15 +52,15 @@ class Software:
     package: str
     """Name in the registry: `group:artifact` for Maven."""
     versions: tuple[str, ...]
-    """Oldest first."""
+    """Versions that tests run, oldest first."""
     note: str = ""
     """Note in the documentation's table about what is tested otherwise."""
     written: Callable[[str], str] = str
-    """Makes the version of the program of that of its package."""
+    """Function from the version of the package to that of the program."""
 
     @property
     def newest(self) -> str:
-        """The newest that is tested."""
+        """Newest version that is tested."""
         return self.versions[-1]
 
 
@@ -180,7 +180,7 @@ def _maven(name: str, package: str, *versions: str, note: str = "") -> Software:
 def _ask_maven(rows: Sequence[Software]) -> Mapping[str, list[str]]:
     if not rows:
         return {}
-    # one run for all: Maven starts slowly
+    # one run for all packages, as Maven starts slowly
     with tempfile.TemporaryDirectory() as name:
         pom = Path(name) / "pom.xml"
         dependencies = "".join(
@@ -220,7 +220,7 @@ def _ask_npm(package: str) -> list[str]:
 def _ask_uv(package: str) -> list[str]:
     uv = Path(sys.executable).parent / "uv"
     listed = json.loads(_run(str(uv), "python", "list", "--only-downloads", "--output-format", "json"))
-    # a Python that is tested has two numbers
+    # tests name a Python by two numbers
     return [
         ".".join(entry["version"].split(".")[:2])
         for entry in listed
@@ -239,7 +239,7 @@ _ASK: Final[Mapping[Registry, Callable[[str], list[str]]]] = {
 def _run(program: str, *arguments: str) -> str:
     if shutil.which(program) is None:
         raise CannotAsk(f"`{program}` is missing: run `make services`")
-    with tempfile.TemporaryDirectory() as folder:  # outside of any module of Go
+    with tempfile.TemporaryDirectory() as folder:  # in a folder outside of any module of Go
         process = subprocess.run([program, *arguments], cwd=folder, capture_output=True, text=True, check=False)
     if process.returncode:
         last_lines = (process.stderr or process.stdout).strip().splitlines()[-3:]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 UNIT = "not real and not java and not slow"
 WORKERS = "4"
-"""Twice as many as two cores: many tests wait for sockets."""
+"""Number of test processes: twice as many as two cores, since many tests wait for sockets."""
 NO_TESTS = 5
 """Exit code of pytest when no test was selected."""
 
@@ -43,7 +43,7 @@ def test_folders(files: Iterable[Path]) -> list[str]:
     """
     Return the tests to run for these files.
 
-    `tests/ROOM` for those of ROOM and its tests, `tests/test_docs.py` for the documentation.
+    `tests/ROOM` is for files of ROOM and its tests, `tests/test_docs.py` for the documentation.
     """
     folders = set()
     for file in files:
@@ -61,7 +61,7 @@ def command(program: str, *arguments: str) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0 when every check passed, else 1."""
+    """Run all checks; return 0 when every check passed, else 1."""
     parser = argparse.ArgumentParser(prog="make quick", description=__doc__)
     parser.add_argument("rooms", nargs="*", help="folders instead of what has changed: exporter, metrics, …")
     parser.add_argument("--base", default="HEAD", help="revision to compare with (default: %(default)s)")

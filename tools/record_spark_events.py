@@ -30,9 +30,9 @@ TARGET = ROOT / "tests" / "spark_listener" / "recorded"
 LOCALLY = tuple(row.case for row in (*LOCAL_ROWS, ALONE, *CLUSTER_ROWS[:2]))
 ON_A_CLUSTER = tuple(row.case for row in CLUSTER_ROWS[2:])
 LEFT_OUT = (
-    "SparkListenerEnvironmentUpdate",  # the machine's own properties
+    "SparkListenerEnvironmentUpdate",  # properties of this machine
     "SparkListenerLogStart",
-    "org.apache.spark.sql.execution.ui.",  # plans: long and not needed
+    "org.apache.spark.sql.execution.ui.",  # plans are long and not needed
 )
 
 

@@ -29,7 +29,7 @@ MACHINE = ("Hadoop Properties", "System Properties", "Classpath Entries")
 
 
 def record(version: str) -> None:
-    """Run an application for each kind, one after the other in one driver."""
+    """Record a log of each kind, by one application after the other in the same driver."""
     with tempfile.TemporaryDirectory(prefix="recorder-") as name:
         place = Path(name)
         with spark_process(place, version=version) as driver:

@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))  # it runs as a script
+sys.path.insert(0, str(ROOT))  # runs as a script
 
 from tests.deploy.provision import tools  # noqa: E402 - needs the path
 
 BIN: Final = Path(sys.executable).parent
 OUT: Final = ROOT / "build" / "release"
 FILES: Final = OUT / "files"
-"""What a release publishes."""
+"""Folder of the files that a release publishes."""
 SOURCE: Final = OUT / "source"
-"""A copy of what git knows."""
+"""Folder of a copy of the files that git knows."""
 FRESH: Final = OUT / "environment"
 UNRESOLVED: Final = frozenset({"all", "kerberos"})
 """Extras that are not resolved: gssapi has no wheels for Linux, and `all` has the others."""
@@ -54,7 +54,7 @@ def run(*command: str | Path, cwd: Path = ROOT, environ: Mapping[str, str] | Non
 
 
 def copy() -> str:
-    """Copy what git knows."""
+    """Copy the files that git knows."""
     names = run("git", "ls-files", "-z").strip("\0").split("\0")
     for name in names:
         target = SOURCE / name

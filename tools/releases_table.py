@@ -21,7 +21,7 @@ FEATURES: Final = {
     "release_is_named": "release shown",
     "rules_that_apply": "explain",
 }
-"""Heading of each test's column."""
+"""Heading of the column of each test."""
 BEGIN: Final = "<!-- written by tools/generate_docs.py from what the tests found -->\n"
 END: Final = "<!-- end -->\n"
 _CELLS: Final = {"passed": "yes", "failed": "**no**", None: "-"}

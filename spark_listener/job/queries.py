@@ -21,7 +21,7 @@ Never raises.
 
 _MOST_RUNS = 100
 _FORGOTTEN = 10
-"""Most forgotten queries whose names and starts are kept, as a multiple of the known queries: counts belong to names."""
+"""Forgotten queries whose name and starts are kept, as a multiple of the known ones: counts belong to names."""
 _REPORTS_IDLE = 30.0
 """
 Seconds: a query without a trigger reports every ten seconds that it is idle

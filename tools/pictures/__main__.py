@@ -70,7 +70,7 @@ SOURCES: Final = {"demo": _of_demo, "job": _of_job}
 
 
 def main() -> int:
-    """Draw all of them, or those of one source; 1 when there was an error."""
+    """Draw all pictures, or those of one source; return 1 when there was an error."""
     parser = argparse.ArgumentParser(description="Draw the dashboards.")
     parser.add_argument("sources", nargs="*", choices=SOURCES, default=[*SOURCES])
     boards = grafana_dashboards(Scope())

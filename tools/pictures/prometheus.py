@@ -19,7 +19,7 @@ Series = dict[str, Any]
 
 @dataclass
 class Prometheus:
-    """A Prometheus, the time to look at, and the choices at the top of the dashboard."""
+    """A Prometheus, the time of the pictures, and the choices at the top of the dashboard."""
 
     url: str
     end: float
@@ -27,7 +27,7 @@ class Prometheus:
     variables: Mapping[str, str]
     scrape_seconds: int = 15
     refused: list[str] = field(default_factory=list)
-    """Queries that it could not answer."""
+    """Queries that the server could not answer."""
 
     @property
     def start(self) -> float:

@@ -24,7 +24,7 @@ from . import Check, Total, check, read_log, read_rules
 from .replay import CLOSE_MS
 
 _WIDTH: Final = 130
-"""Columns where there is no terminal."""
+"""Width of the output where there is no terminal, in columns."""
 _LONGEST: Final = 60
 _NUMBERS: Final = {
     "requests": 8,
@@ -34,7 +34,7 @@ _NUMBERS: Final = {
     "predicted s": 11,
     "error": 8,
 }
-"""Columns and their widths, which names have to make way for."""
+"""Columns of numbers with their widths; names get the rest."""
 
 
 def _release(version: str | None) -> KafkaRelease | None:
@@ -50,7 +50,7 @@ def _release(version: str | None) -> KafkaRelease | None:
 
 
 def _file(path: str) -> str:
-    if not path:  # make passes it on for a variable that is not set
+    if not path:  # make passes an empty text for a variable that is not set
         raise typer.BadParameter("no file is given; say make replay-check LOG=FILE QUOTAS=FILE")
     return path
 

@@ -28,7 +28,9 @@ from .log import Request
 from .rules import Key, RulesInForce
 
 _BUCKET_OFF_S: Final = 0.5
-"""Error of a bucket, in seconds' worth of its limit, from which a throttle corrects it: a smaller one is compared."""
+"""
+Least error of a bucket, in seconds' worth of its limit, for which a throttle corrects it instead of being compared.
+"""
 EXPIRY_MS: Final = 30_000
 """Period in which Kafka looks for sensors that were not used for an hour."""
 
@@ -44,7 +46,7 @@ class Prediction:
     mutation_ms: int = 0
 
     def by(self, kind: QuotaType) -> int:
-        """Return the throttle of one quota."""
+        """Return the throttle that one quota imposes."""
         if kind is self.bytes_of:
             return self.bytes_ms
         if kind is QuotaType.REQUEST:
@@ -71,8 +73,8 @@ class ReplayedBroker:
     One process: a broker, a controller, or both with the same sensors.
 
     Args:
-        rules: for the windows.
-        quotas: in force at the start.
+        rules: rules, for their windows.
+        quotas: quotas in force at the start.
         now_ms: epoch ms of the start.
         infer: whether the first throttle of a bucket shows what it held.
 
@@ -83,7 +85,7 @@ class ReplayedBroker:
         self._infer = infer
         self._known: set[str] = set()
         self._shown: set[tuple[str, str, int, int]] = set()
-        """Requests, by identity, whose throttle showed what their bucket held."""
+        """Requests, by identity, whose throttle has shown the content of their bucket."""
         self._managers = QuotaManagers(self._registry, now_ms, rules.config)
         self._expired_ms = now_ms
         self._from_controller: dict[tuple[str, str, int, int], int] = {}
@@ -166,7 +168,7 @@ class ReplayedBroker:
 
     def decide(self, request: Request, fetched: int | None) -> Prediction:
         """
-        Charge a request and return how long each quota throttles it.
+        Charge a request; return for how long each quota throttles it.
 
         `fetched` are the bytes that a Fetch was charged.
         """
@@ -185,7 +187,7 @@ class ReplayedBroker:
             bytes_of, mutation_ms = QuotaType.FETCH, 0
             bytes_ms = self._charged(self._managers.fetch, request, fetched)
             if request.throttle_ms > 0 and fetched is not None:
-                # it went out empty, and gives back what it was charged
+                # the answer went out empty, and the charge is given back
                 self._managers.fetch.unrecord(*client, fetched, request.decided_ms)
         return Prediction(bytes_of=bytes_of, bytes_ms=bytes_ms, request_ms=request_ms, mutation_ms=mutation_ms)
 
@@ -240,8 +242,8 @@ def attributed(
     Return the quota behind `request.throttle_ms`.
 
     Args:
-        request: with a throttle in its answer.
-        prediction: what the replay says.
+        request: request with a throttle in its answer.
+        prediction: the prediction of the replay.
         limited: the quotas that limit this client.
         longest_request_ms: one window of the request quota.
 

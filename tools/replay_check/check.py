@@ -23,20 +23,20 @@ from .unlogged import PERCENT_PER_MS, UnloggedTime
 TOLERANCE: Final = {quota_type: 0.20 if quota_type is QuotaType.REQUEST else 0.05 for quota_type in QuotaType}
 """Largest error of a total, as a ratio of what was reported."""
 LEAST_S: Final = 1.0
-"""Seconds: the error of a total below this counts as a ratio of this."""
+"""Reported seconds of a total below which its error is a ratio of this number."""
 _LEAST_LATE: Final = 3
-"""Requests that a rule has to have missed: one or two may as well be of another window."""
+"""Least number of requests that a rule has to have missed: one or two may belong to another window."""
 _LONGEST_DELAY_MS: Final = 2_000
 """The longest time that a change takes to reach a broker through ZooKeeper."""
 _ROUNDS: Final = 3
-"""Rounds of looking for borders: what is put right lets later answers show more."""
+"""Most rounds of looking for borders: what one round corrects lets later answers show more."""
 _SHIFTS_MS: Final = (-1, 1, -ROUNDING_MS, ROUNDING_MS)
-"""Errors in ms that a moment may have: the log has whole ms, and a window ends or does not."""
+"""Errors in ms to try for a moment: the log has whole ms, and a window has ended or not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total:
-    """All answers to one client that one quota had to do with."""
+    """All answers to one client in which one quota played a part."""
 
     user: str
     client_id: str
@@ -54,7 +54,7 @@ class Total:
 
     @property
     def error(self) -> float:
-        """Predicted less reported, as a ratio of the reported seconds or of `LEAST_S`."""
+        """Predicted minus reported seconds, as a ratio of the reported seconds or of `LEAST_S`."""
         return (self.predicted_s - self.reported_s) / max(self.reported_s, LEAST_S)
 
     @property
@@ -64,7 +64,7 @@ class Total:
 
 
 def totals(comparisons: Iterable[Comparison]) -> list[Total]:
-    """Return totals by client and quota, of those that either the broker or the replay throttled."""
+    """Return totals by client and quota, for clients that the broker or the replay throttled."""
     groups: dict[tuple[str, str], list[Comparison]] = defaultdict(list)
     for comparison in comparisons:
         groups[comparison.request.principal.name, comparison.request.client_id].append(comparison)
@@ -115,7 +115,7 @@ class Check:
 
     @cached_property
     def far_off(self) -> frozenset[int]:
-        """Lines with another byte-rate throttle than the answer."""
+        """Lines whose byte-rate throttle differs from the answer."""
         return frozenset(
             comparison.request.line
             for comparison in self.comparisons
@@ -131,7 +131,7 @@ def check(log: RequestLog, rules: RulesInForce, *, infer: bool = True, release: 
 
     With `infer`, what the log leaves out is inferred from answers, in several passes: thread time (`unlogged`), moments
     to the ms (`moments`), what buckets held when it begins, and in ZooKeeper mode when quotas came into force
-    (`late_rules`). Without, only what the log shows is charged, and every error stays.
+    (`late_rules`). Without `infer`, only what the log shows is charged, and every error stays.
 
     Throttle times follow `release`, else the one that the log names, else the newest.
     """
@@ -167,9 +167,8 @@ def late_rules(plan: Plan, comparisons: Iterable[Comparison]) -> dict[Key, list[
     """
     Return about how many ms after the answer to a change a quota of bytes may have come into force.
 
-    In ZooKeeper mode a broker hears of changes one after the other, up to some hundred ms later. What a client sent
-    until then was not charged to the rule's sensor: its first throttle is shorter by as much, which the bytes that it
-    sent first make up.
+    In ZooKeeper mode a broker hears of changes one after the other, up to some hundred ms later. Bytes that a client
+    sent until then were not charged to the rule's sensor, and its first throttle is shorter by their share.
     """
     late: dict[Key, list[int]] = {}
     clients: dict[tuple[QuotaType, str, str], list[Comparison]] = defaultdict(list)
@@ -223,9 +222,9 @@ def _pass(
 
 class _Refined:
     """
-    Passes that put each moment right that is a ms or two off.
+    Passes that correct moments which are a ms or two off.
 
-    Of answers that this alone explains, and beside borders.
+    Moments are corrected where that alone explains an answer, and beside borders.
     """
 
     def __init__(self, run: Callable[[Mapping[int, int]], Check], earlier_ms: dict[int, int]) -> None:
@@ -245,7 +244,7 @@ class _Refined:
         return checked
 
     def _round(self, checked: Check) -> Check:
-        """Put right what each answer shows of its own moment."""
+        """Correct the moments of requests by their own answers."""
         for shift_ms in _SHIFTS_MS:
             if not checked.far_off:
                 break
@@ -257,7 +256,7 @@ class _Refined:
         return checked
 
     def _move(self, checked: Check, move: Move) -> Check:
-        """Put right on which side of a window's end requests fell, where several answers show it."""
+        """Correct the side of a window's end on which requests fell, where several answers show it."""
         lines = moved(checked.far_off, checked.moments, move)
         if not lines:
             return checked

@@ -27,7 +27,7 @@ from .log import Line, Request, RequestLog, Topic
 
 _NO_SESSION: Final = 0
 _FULL: Final = (-1, 0)
-"""Epochs of a request that names every partition: without a session, and opening one."""
+"""Epochs of a request that names every partition: one without a session, and one that opens a session."""
 
 
 class Batch(NamedTuple):
@@ -51,7 +51,7 @@ class Available(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """A partition of a Fetch, from which offset, and how many bytes at most."""
+    """A partition of a Fetch, the offset from which it reads, and the most bytes of it."""
 
     topic: str
     partition: int
@@ -63,7 +63,7 @@ class Appended:
     """Batches by partition, from the Produce lines of a log."""
 
     def __init__(self, log: RequestLog, requests: Iterable[Request]) -> None:
-        """`requests` are those of the log at the moments of their decisions."""
+        """Collect the batches of `requests`, which are those of the log at the moments of their decisions."""
         self._names: dict[str, str] = {}
         batches: dict[tuple[str, int], list[Batch]] = defaultdict(list)
         for request in requests:
@@ -185,8 +185,8 @@ class FetchSizes:
     Bytes that each Fetch was charged, by line.
 
     Args:
-        log: what was asked and answered.
-        requests: of the log, at the moments of their decisions.
+        log: requests and answers.
+        requests: requests of the log, at the moments of their decisions.
 
     """
 
@@ -213,9 +213,9 @@ class FetchSizes:
 
     def size(self, line: int, max_bytes: float) -> int | None:
         """
-        Bytes that the Fetch of a line was charged, None when nothing shows them.
+        Return the bytes that the Fetch of a line was charged, None when nothing shows them.
 
-        `most` is what the quota lets a single fetch read: the bytes of all its whole windows.
+        `most` is the number of bytes that the quota lets a single fetch read: those of all its whole windows.
         """
         if line not in self._lost:
             return self._answered.get(line)
@@ -228,7 +228,7 @@ class FetchSizes:
             if available is None:
                 return self._next.get(line)
             limit = min(partition.most, remaining)
-            # never less than a batch where nothing was read yet, or a consumer would never advance (KIP-74)
+            # at least one batch if nothing was read yet, or a consumer would never advance (KIP-74)
             read_bytes = min(available.total, max(limit, available.first) if nothing_yet else limit)
             remaining = max(0, remaining - read_bytes)
             nothing_yet = nothing_yet and not read_bytes

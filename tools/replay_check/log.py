@@ -30,9 +30,9 @@ EXEMPT_ON_CONTROLLERS: Final = (
     ApiKey.REMOVE_RAFT_VOTER,
 )
 """
-APIs that a controller answers exempt, and a broker forwards to it and charges its client for.
+APIs that a controller answers as exempt, while a broker that forwards them to it charges its client.
 
-Clients ask brokers, so that a line is the broker's unless it is one that a broker forwarded.
+Clients ask brokers, so a line is the broker's unless a broker forwarded its request.
 """
 _MARK: Final = b"Completed request:"
 _GZIP: Final = b"\x1f\x8b"
@@ -223,7 +223,7 @@ class RequestLog:
     table: pa.Table
     """`REQUESTS`, a forwarded request still twice where both its lines are here; `line` counts from 1."""
     requests: list[Request]
-    """The same, row by row."""
+    """Requests of `table`, row by row."""
     messages: Mapping[int, Line]
     """Request and response by line: of Produce, Fetch, Metadata, CreateTopics and AlterClientQuotas."""
     release: KafkaRelease | None
@@ -267,7 +267,7 @@ def log_of(lines: list[bytes], name: str) -> RequestLog:
     table = parsed.requests.filter(pa.array([number not in odd for number in numbers], pa.bool_()))
     if not len(table):
         raise EmptyLog(f"{name}: no line is a request as kafka.request.logger writes it")
-    # the release that was named last, after a restart
+    # after a restart, the release that was named last
     named = Named.of(*(parsed.requests[column] for column in ("broker", "timestamp", "level"))).times
     release = max(named, key=lambda candidate: (named[candidate], candidate[0]), default=(None, None))[0]
     return RequestLog(
@@ -281,7 +281,7 @@ def log_of(lines: list[bytes], name: str) -> RequestLog:
 
 def _messages(requests: pa.Table, lines: list[bytes]) -> tuple[dict[int, Line], Collection[int]]:
     """
-    Return the messages of the lines that show more, and the lines where they have another shape than Kafka's.
+    Return the messages of certain APIs by line, and the lines whose messages have another shape than Kafka's.
 
     `request_log` checks what it needs of a line; offsets, topics, sessions and quotas are needed here alone. A line
     that has them in another shape is left out as a whole, like one that is no request.

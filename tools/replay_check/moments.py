@@ -30,24 +30,23 @@ ROUNDING_MS: Final = 2
 _LEAST_EXPLAINED: Final = 2
 """Answers that one moved request has to put right: a single one could be right by chance."""
 _MOST_WRONG: Final = 0.1
-"""Share of a sensor's answers: where more are far off, it is not a ms that is wrong."""
+"""Greatest share of a sensor's answers that may be far off: if it is larger, the error is not in a ms or two."""
 
 
 @dataclass(slots=True)
 class Moments:
-    """Results of one pass over a log about moments."""
+    """Results of one pass over a log that are about moments."""
 
     found: dict[int, int] = field(default_factory=dict)
-    """Ms by which requests were decided on earlier than the log says, by line."""
+    """Ms by which requests were decided on before the time in the log, by line."""
     measured: dict[int, tuple[str, int]] = field(default_factory=dict)
     """
-    Measured windows by line: the sensor of its bytes, and the beginning of the oldest window that its throttle was
-    measured from.
+    Windows that throttles were measured from, by line: the sensor of its bytes, and the beginning of its oldest window.
     """
     _at: dict[str, dict[int, Request]] = field(default_factory=lambda: defaultdict(dict))
     """Requests by sensor and moment."""
     _settled: dict[tuple[str, int], int] = field(default_factory=dict)
-    """Times by which a window was taken to begin too late, by sensor and beginning."""
+    """Number of times that a window was taken to begin too late, by sensor and beginning."""
 
     def charged(self, sensor: str, oldest_ms: int, request: Request) -> None:
         """Record that a sensor was charged, and the beginning of its oldest window."""
@@ -63,7 +62,7 @@ class Moments:
         return None if earlier is None else moments[earlier].line
 
     def answered(self, sensor: str, oldest_ms: int, request: Request, error_ms: int) -> None:
-        """Record that a throttle measured from a moment was predicted with this error."""
+        """Record the error of the prediction for a throttle that was measured from a moment."""
         key = sensor, oldest_ms
         first_request = self._at[sensor].get(oldest_ms)
         if key not in self._settled:
@@ -79,7 +78,7 @@ class Moments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """A request beside a border, moved by a ms or two."""
+    """A request beside a border, and its move by a ms or two."""
 
     first: bool
     """
@@ -110,7 +109,7 @@ def moved(wrong: Collection[int], moments: Moments, move: Move) -> Mapping[str, 
 
 
 def explained(wrong: Collection[int], remaining: Collection[int], moments: Moments) -> frozenset[str]:
-    """Return the sensors with enough answers that a move put right: `wrong` were far off, `remaining` still are."""
+    """Return the sensors with enough corrected answers: `wrong` were far off before the move, `remaining` still are."""
     wrong_by_sensor, remaining_by_sensor = _counts(wrong, moments), _counts(remaining, moments)
     return frozenset(
         sensor for sensor, count in wrong_by_sensor.items() if count - remaining_by_sensor[sensor] >= _LEAST_EXPLAINED

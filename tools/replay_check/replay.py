@@ -17,7 +17,7 @@ from .rules import Key, RulesInForce, TimedChange, changes_in, timed
 from .unlogged import Shown, UnloggedTime, shown, shown_at_most
 
 CLOSE_MS: Final = 3
-"""A prediction this near is called the same."""
+"""Largest difference in ms between a prediction and an answer that count as the same."""
 CHANGED: Final = 0
 MUTATED: Final = 1
 DECIDED: Final = 2
@@ -39,14 +39,14 @@ class Event(NamedTuple):
 
 
 class Plan:
-    """All that does not depend on what the replay finds: what happens in a log, under which rules."""
+    """All that does not depend on the results of the replay: the events of a log, and the rules."""
 
     def __init__(self, log: RequestLog, rules: RulesInForce) -> None:
         self._requests = decided(log)
         self.quotas, self._changes = timed(rules, changes_in(log))
         self.rules = rules
         self.delays: dict[Key, int] = {}
-        """By how many ms quotas came into force later than the log shows, as inferred."""
+        """Time in ms by which quotas came into force later than the log shows, as inferred."""
         self.fetched = FetchSizes(log, self._requests)
         self.charges = charges_of(self._requests, validate_only=rules.config.client.release.charges_validate_only)
         self.unreadable = log.unreadable
@@ -55,7 +55,7 @@ class Plan:
         """
         Return all rules of a kind, and the moments of those that the log shows.
 
-        The others were there before it began.
+        All other rules were there before the log began.
         """
         rules = QuotaRules({entity: value for (of_kind, entity), value in self.quotas.items() if of_kind is kind})
         changed_at: dict[QuotaEntity, int] = {}
@@ -69,7 +69,7 @@ class Plan:
         """
         Return the events in order.
 
-        `earlier_ms` is by how much requests were decided on earlier than the log says, by line.
+        `earlier_ms` has the ms by which requests were decided on before the time in the log, by line.
         """
         events = [
             Event(
@@ -92,18 +92,19 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One answer."""
+    """One answer, predicted and reported."""
 
     request: Request
     prediction: Prediction
     reported_by: QuotaType
-    """The quota that the reported throttle is put down to; of an answer without one, that which the replay names."""
+    """
+    The quota that the reported throttle is attributed to; without a reported throttle, the quota that the replay names.
+    """
     known: bool
     """
     False for a throttled Fetch of unknown size: its throttle may be the byte rate's.
 
-    And for the first throttle of a bucket, which shows what
-    that held when the log begins.
+    It is also False for the first throttle of a bucket, which shows the content of the bucket when the log begins.
     """
 
     @property
@@ -128,7 +129,7 @@ class Comparison:
 
 class Replay:
     """
-    Charges each request, compares, and lets the answer show what the log leaves out.
+    Charges each request, compares the throttles, and learns from the answer what the log leaves out.
 
     Args:
         plan: what happens.
@@ -197,7 +198,7 @@ class Replay:
         )
 
     def _date(self, request: Request, prediction: Prediction, *, by_bytes: bool) -> None:
-        """Learn when the oldest window began that a byte rate's throttle was measured from."""
+        """Learn the beginning of the oldest window that a byte rate's throttle was measured from."""
         kind = prediction.bytes_of
         sensor = None if kind is None else self._broker.bytes_sensor(request, kind)
         if sensor is not None:
@@ -207,7 +208,7 @@ class Replay:
                 self.moments.answered(*sensor, request, error_ms)
 
     def _learn(self, request: Request, reported_by: QuotaType, name: str, metric: KafkaMetric) -> None:
-        """Put the sensor of the request quota right by what the answer shows of it."""
+        """Correct the sensor of the request quota by the answer."""
         now_ms = request.decided_ms
         measured_ms = metric.window_size(now_ms)
         percent_held = metric.value(now_ms) * measured_ms / 1000

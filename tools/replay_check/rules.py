@@ -16,7 +16,7 @@ from quotascope.quotas import QuotasError, QuotaSet, from_admin, load, quotas_in
 from .log import Line, RequestLog
 
 Key: TypeAlias = tuple[QuotaType, QuotaEntity]
-"""One quota: of what kind, for which entity."""
+"""Kind and entity of one quota."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ def rules_of_text(text: str) -> RulesInForce:
 
 
 def _rules(quotas: QuotaSet) -> RulesInForce:
-    """Return the rules that a request meets: those of addresses count connections, which are in no request log."""
+    """Return the rules that apply to requests: rules of addresses count connections, which are in no request log."""
     rules = ((QuotaType.of_quota_key(key), entity, value) for entity, key, value in quotas.items_by_key())
     return RulesInForce(
         quotas={
@@ -58,7 +58,7 @@ def _rules(quotas: QuotaSet) -> RulesInForce:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedChange:
-    """One quota of one entity from a moment on."""
+    """A change of one quota of one entity, and its time."""
 
     at_ms: int
     """Epoch ms; brokers apply a change within milliseconds."""
@@ -86,9 +86,9 @@ def timed(rules: RulesInForce, changes: list[TimedChange]) -> tuple[Mapping[Key,
     """
     Return the rules that were in force when the log begins, and their changes since.
 
-    The file has the rules, the log their time: a quota that the log shows being set to the file's value was not there
-    before, and follows the log. Any other quota of the file was there all the time, whatever the log shows, and a quota
-    that is not in the file never.
+    The file has the rules, and the log has their times. If the log shows that a quota is set to the value in the file,
+    the quota did not exist before, and follows the log. Any other quota of the file existed all the time, whatever the
+    log shows, and a quota that is not in the file never existed.
     """
     changed_keys = {
         change.key for change in changes if change.value is not None and rules.quotas.get(change.key) == change.value

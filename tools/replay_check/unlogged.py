@@ -35,24 +35,24 @@ Real brokers charge 0.7 where many answers leave at once, since each waits for
 the others, and up to 1.4 where one leaves alone, since reading the request is charged as well.
 """
 MOST_OPENING_MS: Final = 100.0
-"""Ms of network thread for opening and authenticating a connection, at most; a JVM that has just started takes 30."""
+"""Most ms of network thread for opening and authenticating a connection; a JVM that has just started takes 30."""
 SHARE: Final = 1.0
 """Ms of network thread charged for each ms of `sendTimeMs`, until answers show better."""
 
 _WEIGHT_MS: Final = 4.0
-"""Ms of `sendTimeMs` that a first guess of the share counts for."""
+"""Weight of the first guess of the share, in ms of `sendTimeMs`."""
 _MOST_MS: Final = 1.0
-"""Ms that one answer counts for at most."""
+"""Greatest weight of one answer, in ms."""
 _LONGEST_MS: Final = 2.0
-"""Ms of `sendTimeMs` that may be a network thread's work; what is longer waited for a processor, or for others."""
+"""Longest `sendTimeMs` that may be work of a network thread; a longer one includes waiting."""
 _MEMORY: Final = 0.9
 """Weight of earlier answers that remains after each new one."""
 _DOUBLINGS: Final = 6
 """Largest number of doublings of a correction."""
 _PLAUSIBLE: Final = 3.0
-"""A share beyond this is no network time; something else was left out."""
+"""Greatest plausible share: a higher one is not network time, but something else that was left out."""
 _WORTH_BOOKING: Final = 0.1
-"""Percent (1 ms): smaller differences are the share's."""
+"""Least percent (1 ms) that is booked: smaller differences are explained by the share."""
 
 
 class PlausibleTime:
@@ -77,13 +77,13 @@ class PlausibleTime:
         self._most.record(config, most_ms * PERCENT_PER_MS, now_ms)
 
     def bounds(self, config: MetricConfig, now_ms: int) -> tuple[float, float]:
-        """Return the least and the most that the sensor's windows can hold."""
+        """Return the least and the most percent that the sensor's windows can hold."""
         return self._least.measure(config, now_ms), self._most.measure(config, now_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """Bounds that an answer gives of the sum in the broker's sensor, in percent; None where it gives none."""
+    """Bounds of the sum in the broker's sensor, in percent, as an answer shows them; None for an unknown bound."""
 
     least: float | None
     most: float | None
@@ -117,7 +117,7 @@ def shown(throttle_ms: int, window_ms: int, measured_ms: int, bound: float) -> S
 
 
 def shown_at_most(throttle_ms: int, window_ms: int, measured_ms: int, bound: float) -> Shown:
-    """Return the bounds that another quota's throttle gives: the request quota asked for no more."""
+    """Return the bounds that the throttle of another quota gives, as the request quota asked for no more."""
     if throttle_ms >= window_ms:
         return Shown(least=None, most=None)
     return Shown(least=None, most=bound * (measured_ms + throttle_ms + 0.5) / 1000)
@@ -132,12 +132,12 @@ class SensorTime:
     sent_ms: float = 0.0
     """Sent time in ms since the last answer that determined the sum."""
     put_right: float = 0.0
-    """Percent, since then."""
+    """Percent by which the sensor was corrected since then."""
     too_much: int = 0
-    """Answers since then that showed the sensor to hold too much."""
+    """Answers since then that showed too much in the sensor."""
     plausible: PlausibleTime = field(default_factory=PlausibleTime)
     origin: int | None = None
-    """The line after which time was left out, if there is one since then."""
+    """The line after which the log first left out time since then, if there is one."""
 
     @property
     def share(self) -> float:
@@ -148,7 +148,7 @@ class SensorTime:
         """
         Return the correction.
 
-        Each time in a row that a sensor had too much, it is doubled, or false alarms would add up.
+        It is doubled for each time in a row that the sensor had too much, as false alarms would add up otherwise.
         """
         if missing >= 0:
             return missing
@@ -156,7 +156,7 @@ class SensorTime:
         return float(missing * 2 ** min(self.too_much, _DOUBLINGS))
 
     def learn(self) -> None:
-        """Take what was put right for a matter of the share."""
+        """Learn the share from the percent by which the sensor was corrected."""
         if self.sent_ms <= 0:
             return
         share = self.share + self.put_right / PERCENT_PER_MS / self.sent_ms
@@ -180,7 +180,7 @@ class UnloggedTime:
     booked: Mapping[int, float] = field(default_factory=dict)
     share: float = SHARE
     found: dict[int, float] = field(default_factory=lambda: defaultdict(float))
-    """Booked times, for the next pass."""
+    """Percent booked for the next pass."""
     total: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     """Percent that were left out of the log, `sendTimeMs` and all, by sensor."""
     _sensors: dict[str, SensorTime] = field(default_factory=dict)
@@ -191,7 +191,7 @@ class UnloggedTime:
         return self._sensors.setdefault(name, SensorTime(share_sum=self.share * _WEIGHT_MS))
 
     def completed(self, name: str, request: Request, config: MetricConfig) -> float:
-        """Percent to charge a sensor for when an answer has left."""
+        """Return the percent to charge a sensor for when an answer has left."""
         sensor = self.sensor(name)
         opened = request.connection not in self._connections
         sensor.plausible.sent(config, request.completed_ms, request.send_ms, opened=opened)
@@ -206,12 +206,12 @@ class UnloggedTime:
         return percent
 
     def handled(self, name: str, request: Request, config: MetricConfig) -> None:
-        """Record that a sensor was charged for what the log shows."""
+        """Record that a sensor was charged for the time that the log shows."""
         plausible = self.sensor(name).plausible
         plausible.handled(config, request.decided_ms, request.thread_ns / NS_PER_MS)
 
     def answered(self, name: str, request: Request, config: MetricConfig, percent: float, evidence: Shown) -> float:
-        """Return the percent by which to correct a sensor. An answer has shown the content of the broker's."""
+        """Return the percent by which to correct a sensor. `shown` are the bounds that an answer gave."""
         sensor = self.sensor(name)
         lower, upper = sensor.plausible.bounds(config, request.decided_ms)
         target = percent + sensor.step(evidence.missing(percent))
