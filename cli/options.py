@@ -218,7 +218,7 @@ def zone_of(name: str) -> tzinfo:
 
 def time_of(text: str | None, name: str, zone: tzinfo) -> float | None:
     """
-    Return the Unix time in seconds of a text in ISO 8601, in the zone unless it has one; None without a text.
+    Return the Unix time in seconds of a text in ISO 8601, which is in `zone` if it names none; None for None.
 
     Raises ``typer.BadParameter``, also for an hour that the zone's clocks show twice or skip; a day begins with its
     first moment.

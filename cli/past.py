@@ -268,7 +268,7 @@ class PrometheusOptions(PrometheusServer):
 
     @property
     def by_exporter(self) -> bool | None:
-        """Whether series of an exporter of ours are read; None if there are any."""
+        """True for series of an exporter of ours, False for series of agents, None for those that there are."""
         return {"agents": False, "exporter": True}.get(self.series or "auto")
 
 
@@ -308,7 +308,7 @@ def _valid(entry: dict[str, Any]) -> PrometheusConfig:
 
 def _the_one(sources: Sequence[PrometheusConfig], selector: str | None) -> PrometheusConfig:
     """
-    Return the source with an address that the options mean.
+    Return the one source that the options mean, of all sources with the same address.
 
     If there are several, it is the one with the selector on the command line. If none has that selector, they may
     differ only in the settings that options replace. Raises ``typer.BadParameter``, which names them.

@@ -51,7 +51,7 @@ def show(console: Console, report: Report) -> None:
 
 
 def _parts(block: Block) -> Iterator[RenderableType]:
-    """Yield what a block is in a terminal."""
+    """Yield the parts of a terminal that show a block."""
     if isinstance(block, Chart):
         if block.rows is not None:
             yield from _parts(block.rows)

@@ -212,7 +212,7 @@ class _Reached:
 
         For a line that runs at import, these are all tests that run any line of the file, and the tests of tables.
 
-        A file of constants alone has no line that a test runs: then the tests of its room are asked.
+        A file of constants alone has no line that a test runs: then the tests of its room are run.
         """
         room = path.partition("/")[0]
         if room in ASKED_WHOLE:

@@ -119,7 +119,7 @@ def _of_tasks(number: Callable[[JobSnapshot], float]) -> SeriesReader:
 
 
 def _by_query(number: Callable[[QuerySnapshot], float | None]) -> SeriesReader:
-    """Return a reader of a number of the running queries; a query that ended has only its last report."""
+    """Return a reader of a number of the running queries; a query that has ended has no series."""
 
     def read(job: JobSnapshot) -> Iterator[Series]:
         for query in job.queries:

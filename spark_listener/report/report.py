@@ -335,7 +335,7 @@ def _duration(ms: int | None) -> str:
 
 
 def _at_least(stage: StageHistory) -> str:
-    """Return its throttle time, marked as a lower bound if it had attempts without a note, as successful ones are."""
+    """Return a stage's throttle time, marked as a lower bound if attempts left no note, as successful ones never do."""
     bound = "≥ " if stage.throttled_ms is not None and stage.slots.unnoted else ""
     return f"{bound}{_duration(stage.throttled_ms)}"
 

@@ -36,7 +36,7 @@ def attempt_of(task: TaskContext) -> AttemptKey:
 
 
 def query_of(task: TaskContext) -> str:
-    """Return the id of its streaming query; empty if it belongs to none."""
+    """Return the id of the streaming query that a task belongs to; empty if it belongs to none."""
     return task.getLocalProperty(QUERY_PROPERTY) or ""
 
 

@@ -49,7 +49,7 @@ class ThrottleLedger:
 
     def account(self, query: str) -> ThrottleAccount:
         """
-        Return the counts of a query, by its id; empty for counts that belong to none.
+        Return the counts of a query, given its id; the id is empty for counts that belong to no query.
 
         Queries beyond the cap are counted as one.
         """

@@ -215,7 +215,7 @@ class FetchSizes:
         """
         Return the bytes that the Fetch of a line was charged, None when nothing shows them.
 
-        `most` is the number of bytes that the quota lets a single fetch read: those of all its whole windows.
+        `max_bytes` is what the quota lets a single fetch read: the bytes of all its whole windows.
         """
         if line not in self._lost:
             return self._answered.get(line)

@@ -117,7 +117,7 @@ def shown(throttle_ms: int, window_ms: int, measured_ms: int, bound: float) -> S
 
 
 def shown_at_most(throttle_ms: int, window_ms: int, measured_ms: int, bound: float) -> Shown:
-    """Return the bounds that the throttle of another quota gives, as the request quota asked for no more."""
+    """Return the bounds that the throttle of another quota gives: the request quota's was not longer."""
     if throttle_ms >= window_ms:
         return Shown(least=None, most=None)
     return Shown(least=None, most=bound * (measured_ms + throttle_ms + 0.5) / 1000)
@@ -211,7 +211,7 @@ class UnloggedTime:
         plausible.handled(config, request.decided_ms, request.thread_ns / NS_PER_MS)
 
     def answered(self, name: str, request: Request, config: MetricConfig, percent: float, evidence: Shown) -> float:
-        """Return the percent by which to correct a sensor. `shown` are the bounds that an answer gave."""
+        """Return the percent by which to correct a sensor. `evidence` has the bounds that an answer gave."""
         sensor = self.sensor(name)
         lower, upper = sensor.plausible.bounds(config, request.decided_ms)
         target = percent + sensor.step(evidence.missing(percent))
