@@ -184,7 +184,7 @@ def _of_prometheus(
         outputs.bar("adding up rates") as of_rates,
         outputs.bar("adding up throttles") as of_throttles,
     ):
-        return use_of_past(opened.past, month, finder, name, (of_rates, of_throttles))
+        return use_of_past(opened.past, month, finder, name, now_s, (of_rates, of_throttles))
 
 
 def _of_counters(

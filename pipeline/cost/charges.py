@@ -14,6 +14,7 @@ from typing import Final
 
 from quotascope.metrics.catalog.teams import UNDECIDED, UNOWNED, Team
 from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.pages.words import shown
 
 from ..errors import PipelineError
 from .month import Month
@@ -27,6 +28,10 @@ DIGITS: Final = 1_000
 
 class NoCurrency(PipelineError):
     """Teams have prices, and their file names no currency."""
+
+
+class SameName(PipelineError):
+    """Two clusters have one name, so that their charges could not be told apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +50,7 @@ class Charge:
     at_least: bool
     """True if a part of the time that has passed was not seen, or requests of it are missing: cost is a lower bound."""
     approximate: bool
+    """True if samples stand for what was between them."""
     seen_hours: float
     """Hours of the month that were seen, of the node that was seen least."""
 
@@ -85,6 +91,34 @@ class Bill:
         with localcontext(prec=DIGITS):
             return sum(costs, Decimal(0)) if costs else None
 
+    def charges_of(self, use: ClusterUse) -> list[Charge]:
+        """Return the charges of a cluster."""
+        return [charge for charge in self.charges if charge.cluster == use.cluster]
+
+    def is_least(self, uses: Iterable[ClusterUse] | None = None) -> bool:
+        """
+        Return whether the total of some clusters, all by default, is a lower bound.
+
+        It is one if a part of a cluster was not seen, or how much was used at a price is unknown.
+        """
+        return any(
+            use.lacks(self.month) or lower_bound(self.charges_of(use)) for use in (self.uses if uses is None else uses)
+        )
+
+    def is_approximate(self, uses: Iterable[ClusterUse] | None = None) -> bool:
+        """Return whether the total of some clusters, all by default, has a cost for which samples stand."""
+        return any(approximate(self.charges_of(use)) for use in (self.uses if uses is None else uses))
+
+
+def lower_bound(charges: Iterable[Charge]) -> bool:
+    """Return whether the sum of the costs of some charges is a lower bound: one is, or its amount is unknown."""
+    return any(charge.at_least or charge.amount is None for charge in charges if charge.price is not None)
+
+
+def approximate(charges: Iterable[Charge]) -> bool:
+    """Return whether samples stand for a part of the costs of some charges."""
+    return any(charge.approximate for charge in charges if charge.cost is not None)
+
 
 def price_of(team: Team | None, kind: QuotaType) -> Decimal | None:
     """
@@ -103,8 +137,8 @@ def find_charges(uses: Sequence[ClusterUse], teams: Sequence[Team], month: Month
     """
     Return what teams owe for a month.
 
-    A team has a charge of each direction that it used on a cluster; entities without a team are charges of their own,
-    without a price.
+    A team has a charge of each direction that it used on a cluster, or may have used; entities without a team are
+    charges of their own, without a price.
 
     Args:
         uses: the bytes of the clusters.
@@ -114,8 +148,17 @@ def find_charges(uses: Sequence[ClusterUse], teams: Sequence[Team], month: Month
 
     Raises:
         NoCurrency: a team has a price without a currency.
+        SameName: two clusters have one name.
 
     """
+    names = [use.cluster for use in uses]
+    twice = next((use for use in uses if names.count(use.cluster) > 1), None)
+    if twice is not None:
+        raise SameName(
+            f"{shown(twice.source, 200)}: two clusters are named {twice.cluster[:60]!r}, which their charges could not "
+            "tell apart: give another --cluster-name, which names a history, or the cluster whose series have no label "
+            "`cluster`"
+        )
     priced = [team for team in teams if price_of(team, BYTES[0]) is not None or price_of(team, BYTES[1]) is not None]
     currencies = sorted({team.currency for team in priced if team.currency is not None})
     if any(team.currency is None for team in priced):
@@ -130,7 +173,10 @@ def find_charges(uses: Sequence[ClusterUse], teams: Sequence[Team], month: Month
         for label in labels:
             for kind in BYTES:
                 used_bytes = use.bytes.get((label, kind))
-                if used_bytes is None or used_bytes.amount == 0:
+                if used_bytes is None:
+                    continue
+                at_least = used_bytes.at_least or use.lacks(month)
+                if used_bytes.amount == 0 and not at_least:
                     continue
                 team = by_name.get(label)
                 charges.append(
@@ -141,7 +187,7 @@ def find_charges(uses: Sequence[ClusterUse], teams: Sequence[Team], month: Month
                         kind=kind,
                         amount=used_bytes.amount,
                         price=price_of(team, kind),
-                        at_least=used_bytes.at_least or use.lacks(month),
+                        at_least=at_least,
                         approximate=used_bytes.approximate,
                         seen_hours=use.seen_s / 3_600,
                     )

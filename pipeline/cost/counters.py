@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from typing import Final
 
@@ -54,7 +55,8 @@ def uses_of_counters(
         query = _growth(catalog.TEAM_SEEN_SECONDS.name, selector, "cluster", part[1] - part[0])
         for answer in server.ask(query, part[1]):
             ((_, value),) = answer.samples
-            seen_hours[answer.labels.get("cluster", "")] += min(value, part[1] - part[0])
+            if math.isfinite(value):
+                seen_hours[answer.labels.get("cluster", "")] += min(value, part[1] - part[0])
     if not amounts:
         raise NoSamples(
             f"{address}: no exporter has counted bytes of teams in {month.name}; it needs `teams: FILE` in its "
@@ -67,7 +69,8 @@ def uses_of_counters(
             seen_s=seen_hours[label],
             until_s=until_s,
             bytes={
-                key: TeamBytes(amount=round(value), approximate=True) for key, value in sorted(amounts[label].items())
+                key: TeamBytes(amount=round(value) if math.isfinite(value) else None, approximate=True)
+                for key, value in amounts[label].items()
             },
             caveats=(CAVEAT,),
         )

@@ -13,7 +13,7 @@ from quotascope.pages.report import TERMINAL_ROWS, Cell, Mark, Report, Rows
 from quotascope.pages.words import amount, counted, moment, percent, shown
 from quotascope.quotas.team_finder import team_words
 
-from .charges import DIGITS, Bill, Charge
+from .charges import DIGITS, Bill, Charge, approximate, lower_bound
 from .focus import decimal
 from .usage import ClusterUse
 
@@ -58,13 +58,30 @@ def _headline(bill: Bill) -> Iterator[str]:
     total = bill.total()
     teams = {charge.team for charge in bill.charges if charge.cost is not None}
     if total is None:
-        yield "No team has a cost: " + ("no price is set." if bill.charges else "nothing was seen of this month.")
+        yield f"No team has a cost: {_lack(bill)}."
     else:
-        mark = "at least " if any(charge.at_least for charge in bill.charges if charge.cost is not None) else ""
+        mark = ("at least " if bill.is_least() else "") + ("about " if bill.is_approximate() else "")
         yield f"{counted(len(teams), 'team')}: {mark}{_rounded(total)} {bill.currency}."
-    unpriced = sum(charge.amount or 0 for charge in bill.charges if charge.price is None)
+    others = [charge for charge in bill.charges if charge.price is None]
+    unpriced = sum(charge.amount or 0 for charge in others)
     if unpriced:
-        yield f"{amount(unpriced)}B have no price: of entities without a team, or of teams without a price."
+        mark = "At least " if any(charge.at_least or charge.amount is None for charge in others) else ""
+        yield f"{mark}{amount(unpriced)}B have no price: of entities without a team, or of teams without a price."
+
+
+def _lack(bill: Bill) -> str:
+    """Return the reason why there is no total."""
+    if any(charge.price is not None for charge in bill.charges):
+        return "how much was used is unknown"
+    if bill.charges:
+        return "no price is set"
+    return _nothing(bill.uses)
+
+
+def _nothing(uses: Sequence[ClusterUse]) -> str:
+    """Return what it means that there is no charge."""
+    seen = any(use.seen_s for use in uses)
+    return "nothing was used in the hours that were seen" if seen else "nothing was seen of this month"
 
 
 def caveats(bill: Bill) -> Iterator[str]:
@@ -77,7 +94,7 @@ def caveats(bill: Bill) -> Iterator[str]:
         share = f" ({percent(seen / passed)} of those that have passed)" if passed > 0 else ""
         yield (
             f"Of cluster {shown(use.cluster)}, {_hours(seen)} of {bill.month.hours:.0f} hours of the month were seen"
-            f"{share}{'; ≥: what was used in the others is unknown' if use.lacks(bill.month) else ''}."
+            f"{share}{'; ≥: what was used in the others is unknown' if use.lacks_hours(bill.month) else ''}."
         )
         yield from use.caveats
     if any(charge.amount is None for charge in bill.charges):
@@ -93,7 +110,7 @@ def _hours(hours: float) -> str:
 
 
 def _table(bill: Bill, use: ClusterUse, limit: int) -> Rows:
-    of_cluster = [charge for charge in bill.charges if charge.cluster == use.cluster]
+    of_cluster = bill.charges_of(use)
     by_team: dict[str, dict[QuotaType, Charge]] = {}
     for charge in of_cluster:
         by_team.setdefault(charge.team, {})[charge.kind] = charge
@@ -105,7 +122,7 @@ def _table(bill: Bill, use: ClusterUse, limit: int) -> Rows:
         float(totals[team] or 0) / float(total) if total and totals[team] is not None else None for team in ordered
     ]
     if total is not None:
-        cells = ["all teams", "", "", "", "", _cost(bill, of_cluster), ""]
+        cells = ["all teams", "", "", "", "", _cost(bill, of_cluster, use), ""]
         rows.insert(0, [Cell(text, Mark.TOTAL) for text in cells])
         shares.insert(0, None)
     return Rows(
@@ -113,7 +130,7 @@ def _table(bill: Bill, use: ClusterUse, limit: int) -> Rows:
         heads=_HEADS,
         rows=rows,
         shares=shares,
-        empty="Nothing was seen of this month.",
+        empty=f"{_nothing([use]).capitalize()}.",
         page_only=("contact",),
         terminal_rows=limit + (total is not None),
     )
@@ -136,15 +153,14 @@ def _mark(charge: Charge) -> str:
     return ("≥ " if charge.at_least else "") + ("≈ " if charge.approximate else "")
 
 
-def _cost(bill: Bill, charges: Sequence[Charge]) -> str:
-    """Return the cost of some charges; an unknown amount makes the sum a lower bound."""
+def _cost(bill: Bill, charges: Sequence[Charge], use: ClusterUse | None = None) -> str:
+    """Return the cost of some charges, which may be all of a cluster; an unknown amount makes the sum a lower bound."""
     priced = [charge for charge in charges if charge.price is not None]
     total = bill.total(priced)
     if total is None:
         return "unknown" if priced else "no price"
-    at_least = any(charge.at_least or charge.amount is None for charge in priced)
-    approximate = any(charge.approximate for charge in priced)
-    return f"{'≥ ' if at_least else ''}{'≈ ' if approximate else ''}{_rounded(total)} {bill.currency}"
+    at_least = lower_bound(priced) or (use is not None and use.lacks(bill.month))
+    return f"{'≥ ' if at_least else ''}{'≈ ' if approximate(priced) else ''}{_rounded(total)} {bill.currency}"
 
 
 def _rounded(money: Decimal) -> str:
@@ -164,13 +180,17 @@ def document(bill: Bill) -> dict[str, Any]:
         "ended": bill.ended,
         "currency": bill.currency,
         "total": decimal(total),
+        "total_at_least": bill.is_least(),
+        "total_approximate": bill.is_approximate(),
         "clusters": [
             {
                 "cluster": use.cluster,
                 "source": use.source,
                 "seen_hours": use.seen_s / 3_600,
                 "month_hours": bill.month.hours,
-                "total": decimal(bill.total(charge for charge in bill.charges if charge.cluster == use.cluster)),
+                "total": decimal(bill.total(bill.charges_of(use))),
+                "total_at_least": bill.is_least([use]),
+                "total_approximate": bill.is_approximate([use]),
             }
             for use in bill.uses
         ],

@@ -18,6 +18,7 @@ from ..losses import may_lack
 from ..prometheus import usage as of_samples
 from ..prometheus.evidence import Sight
 from ..prometheus.past import Past
+from ..prometheus.promql import HOUR_S
 from ..rates import QUARTER_MS, span_ms, sums_of
 from ..runs import usage as of_history
 from ..table import Progress
@@ -28,7 +29,10 @@ BYTES: Final = (QuotaType.PRODUCE, QuotaType.FETCH)
 Key: TypeAlias = tuple[str, QuotaType]
 """Label of a team (its name, `UNOWNED` or `UNDECIDED`), and what is counted."""
 _SHORT: Final = 1.0
-"""Seconds that may be missing although the month counts as seen as a whole."""
+"""
+Seconds that may be missing from a month that was seen as a whole: the rounding of its hours. This is no part of the
+period, as for samples of other commands: a thousandth of a month is three quarters of an hour, which a bill has to say.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,12 +59,18 @@ class ClusterUse:
     """Seconds of the month that were seen, of the node that was seen least."""
     until_s: float
     """End of the part of the month that could be seen, a Unix time in seconds."""
+    lacks_nodes: bool = False
+    """True if there is nothing of some nodes of the cluster, so that each figure is a lower bound."""
     bytes: Mapping[Key, TeamBytes] = field(default_factory=dict)
     caveats: Sequence[str] = ()
     """Gaps in the figures, a sentence or two each."""
 
     def lacks(self, month: Month) -> bool:
-        """Return whether part of the month that has passed was not seen."""
+        """Return whether part of the month that has passed was not seen, on any node."""
+        return self.lacks_nodes or self.lacks_hours(month)
+
+    def lacks_hours(self, month: Month) -> bool:
+        """Return whether hours of the month that have passed were not seen, of the node that was seen least."""
         return self.seen_s + _SHORT < self.until_s - month.span_s[0]
 
 
@@ -99,13 +109,20 @@ def use_of_history(folder: str, month: Month, teams: TeamFinder, cluster: str, n
         if client.kind in BYTES
     }
     caveats = list(usage.losses.notes)
-    if usage.losses.nodes > len(seen):
+    lacks_nodes = usage.losses.nodes > len(seen)
+    if lacks_nodes:
         caveats.append(
             f"Of {counted(usage.losses.nodes, 'node')} of the cluster, the logs of {len(seen)} are here: what the "
-            "others received and sent is in no figure."
+            "others received and sent is in no figure (≥)."
         )
     return ClusterUse(
-        cluster=cluster, source=folder, seen_s=min(seen.values()), until_s=until_s, bytes=amounts, caveats=caveats
+        cluster=cluster,
+        source=folder,
+        seen_s=min(seen.values()),
+        until_s=until_s,
+        lacks_nodes=lacks_nodes,
+        bytes=amounts,
+        caveats=caveats,
     )
 
 
@@ -138,22 +155,26 @@ def _quarters(history: History, span: tuple[int, int]) -> Iterator[tuple[str, ND
 
 
 def use_of_past(
-    past: Past, month: Month, teams: TeamFinder, cluster: str, progress: Sequence[Progress | None] = ()
+    past: Past, month: Month, teams: TeamFinder, cluster: str, now_s: float, progress: Sequence[Progress | None] = ()
 ) -> ClusterUse:
     """
-    Add up the rates that a Prometheus server has of the entities of one cluster.
+    Add up the rates that a Prometheus server, or a table of samples, has of the entities of one cluster.
+
+    The part of the month that could be seen ends with its last full hour, however early the samples end.
 
     Args:
         past: its samples within the month, up to the last full hour.
         month: the month.
         teams: finder of the team of an entity.
         cluster: name of the cluster.
+        now_s: the present as a Unix time in seconds.
         progress: called with the number of queries that are done, and of all: for rates, and for throttle times.
 
     Raises:
         NoSamples: no client was measured in the month.
 
     """
+    begin_s, end_s = month.span_s
     answer = of_samples.find_usage(past, progress=progress)
     amounts: dict[Key, TeamBytes] = {
         (one.team or "", one.kind): TeamBytes(
@@ -168,7 +189,7 @@ def use_of_past(
         cluster=cluster,
         source=past.address,
         seen_s=min((min(past.seconds, node.seen_s) for node in past.nodes.values()), default=0.0),
-        until_s=max(past.end, month.span_s[0]),
+        until_s=max(begin_s, min(end_s, now_s // HOUR_S * HOUR_S)),
         bytes=amounts,
         caveats=[*of_samples.caveats(answer)],
     )

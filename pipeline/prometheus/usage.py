@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -62,8 +63,9 @@ class PastUsage:
 
     @property
     def amount(self) -> float | None:
-        """Amount; None if no sample shows any of an active entity."""
-        return None if self.sight is Sight.UNSEEN else self.evidence.amount
+        """Amount; None if no sample shows any of an active entity, or a sample is no number (NaN or infinite)."""
+        amount = self.evidence.amount
+        return None if self.sight is Sight.UNSEEN or not math.isfinite(amount) else amount
 
     @property
     def is_lower_bound(self) -> bool:
@@ -154,7 +156,7 @@ def _ordered(usages: Sequence[PastUsage]) -> list[PastUsage]:
         usages,
         key=lambda one: (
             order.index(one.kind),
-            -one.evidence.amount,
+            -one.evidence.amount if math.isfinite(one.evidence.amount) else -math.inf,
             one.team or "",
             one.user or "",
             one.client_id or "",
@@ -232,6 +234,8 @@ def caveats(answer: PastUsages) -> Iterator[str]:
         )
     if any(one.sight is Sight.UNSEEN for one in answer.usages):
         yield "unseen: entities that are 0 in every sample, although brokers forget those that do nothing for an hour."
+    if any(not math.isfinite(one.evidence.amount) for one in answer.usages):
+        yield "unknown: a sample of the entity is NaN or infinite, so that its amount has no sum."
     yield from past.caveats
 
 

@@ -14,15 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.pipeline.cost.logs import moved, stored
+from tests.pipeline.prometheus.scraped import Usage, every, past_of
 
 from quotascope.metrics.catalog.teams import UNOWNED, Clients, Team
 from quotascope.metrics.kafka.entities import QuotaType
 from quotascope.pages.report import Rows, html
-from quotascope.pipeline.cost.charges import NoCurrency, find_charges, price_of
+from quotascope.pipeline.cost.charges import NoCurrency, SameName, find_charges, price_of
 from quotascope.pipeline.cost.focus import COLUMNS, OWN_COLUMNS, as_csv
 from quotascope.pipeline.cost.month import Month
 from quotascope.pipeline.cost.report import document, report
-from quotascope.pipeline.cost.usage import ClusterUse, TeamBytes, use_of_history
+from quotascope.pipeline.cost.usage import ClusterUse, TeamBytes, use_of_history, use_of_past
 from quotascope.quotas.team_finder import TeamFinder
 
 NOVEMBER = Month(2026, 11)
@@ -299,3 +300,72 @@ def test_what_focus_demands_of_a_priced_row() -> None:
     assert datetime.fromisoformat(row["ChargePeriodStart"]).tzinfo == UTC
     assert (row["PricingQuantity"], row["PricingUnit"], row["ConsumedUnit"]) == ("0.5", "GB", "B")
     assert (row["ServiceCategory"], row["ServiceSubcategory"]) == ("Integration", "Messaging")
+
+
+def test_a_total_with_an_unknown_part_is_a_lower_bound() -> None:
+    """A headline, a cluster's total and the total of all are at least so much if any part of them is unknown."""
+    whole = use({("etl", IN): TeamBytes(amount=10**11)}, "eu")
+    unknown = use({("payments", IN): TeamBytes(amount=3 * 10**9), ("payments", OUT): TeamBytes(amount=None)}, "us")
+    bill = find_charges([whole, unknown], TEAMS, NOVEMBER, LATER_S)
+    assert report(bill).headline == ["2 teams: at least 2.15 EUR."]
+    answer = document(bill)
+    assert (answer["total"], answer["total_at_least"], answer["total_approximate"]) == ("2.15", True, False)
+    assert [(one["total"], one["total_at_least"]) for one in answer["clusters"]] == [("2.0", False), ("0.15", True)]
+
+
+def test_a_cluster_of_which_nothing_was_seen_makes_the_total_a_lower_bound() -> None:
+    """A cluster without a charge of which hours were not seen may cost something; its total is unknown."""
+    bill = find_charges(
+        [use({("etl", IN): TeamBytes(amount=10**11, approximate=True)}, "eu"), use({}, "us", 0.0)],
+        TEAMS,
+        NOVEMBER,
+        LATER_S,
+    )
+    assert report(bill).headline == ["1 team: at least about 2.00 EUR."]
+    answer = document(bill)
+    assert [(one["total"], one["total_at_least"]) for one in answer["clusters"]] == [("2.0", False), (None, True)]
+    assert [str(getattr(block, "empty", "")) for block in report(bill).blocks][1] == "Nothing was seen of this month."
+
+
+def test_a_price_of_an_unknown_amount_is_not_called_missing() -> None:
+    """Where each priced amount is unknown, the headline says that, and not that there is no price."""
+    bill = find_charges([use({("payments", OUT): TeamBytes(amount=None)})], TEAMS, NOVEMBER, LATER_S)
+    assert report(bill).headline == ["No team has a cost: how much was used is unknown."]
+
+
+def test_nothing_that_was_counted_may_be_something() -> None:
+    """An amount of 0 is no charge where all was seen, and a lower bound where requests are missing."""
+    seen = use({("payments", IN): TeamBytes(amount=0), ("etl", IN): TeamBytes(amount=0, at_least=True)})
+    bill = find_charges([seen], TEAMS, NOVEMBER, LATER_S)
+    assert [(charge.team, charge.amount, charge.at_least) for charge in bill.charges] == [("etl", 0, True)]
+    assert report(bill).headline == ["1 team: at least 0.00 EUR."]
+    nothing = report(find_charges([use({("etl", IN): TeamBytes(amount=0)})], TEAMS, NOVEMBER, LATER_S))
+    assert nothing.headline == ["No team has a cost: nothing was used in the hours that were seen."]
+    assert getattr(nothing.blocks[0], "empty", "") == "Nothing was used in the hours that were seen."
+
+
+def test_two_clusters_of_one_name_are_refused() -> None:
+    """Charges of one name could not be told apart in any form."""
+    with pytest.raises(SameName, match="usage: two clusters are named 'eu'"):
+        find_charges([use({}, "eu"), use({}, "us"), use({}, "eu")], TEAMS, NOVEMBER, LATER_S)
+
+
+def test_samples_that_end_before_the_month_are_not_all_of_it() -> None:
+    """The hours that have passed are those of the month, however early the samples end."""
+    january = Month(1970, 1)
+    past = past_of(24, {Usage(): every(10, 0, 24 * 3_600)})
+    whole = use_of_past(past, january, TeamFinder(TEAMS), "prod", january.span_s[1] + 86_400)
+    assert (whole.seen_s / 3_600, whole.until_s) == (24, january.span_s[1])
+    bill = find_charges([whole], TEAMS, january, january.span_s[1] + 86_400)
+    assert [charge.at_least for charge in bill.charges] == [True]
+    assert "24 of 744 hours of the month were seen (3.2 % of those that have passed)" in " ".join(report(bill).caveats)
+    running = use_of_past(past, january, TeamFinder(TEAMS), "prod", 24.9 * 3_600)
+    assert (running.until_s / 3_600, running.lacks(january)) == (24, False)
+
+
+@pytest.mark.parametrize("rate", [float("nan"), float("inf")])
+def test_a_rate_that_is_no_number_is_an_unknown_amount(rate: float) -> None:
+    """Samples of NaN or infinity leave a month's bytes unknown."""
+    past = past_of(24, {Usage(): every(10, 0, 24 * 3_600)}, rate)
+    used = use_of_past(past, Month(1970, 1), TeamFinder(TEAMS), "prod", 24 * 3_600)
+    assert [one.amount for one in used.bytes.values()] == [None]

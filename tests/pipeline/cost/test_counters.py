@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import pytest
+from tests.exporter.examples import team
 
 from quotascope.metrics.kafka.entities import QuotaType
-from quotascope.pipeline.cost.charges import find_charges
+from quotascope.pipeline.cost.charges import SameName, find_charges
 from quotascope.pipeline.cost.counters import uses_of_counters
 from quotascope.pipeline.cost.month import Month
 from quotascope.pipeline.prometheus.past import Answer, NoSamples
 
 NOVEMBER = Month(2026, 11)
 BEGIN_S, END_S = NOVEMBER.span_s
-PRODUCED, SEEN = "kafka_quota_team_produced_bytes_total", "kafka_quota_team_seen_seconds_total"
+PRODUCED, FETCHED = "kafka_quota_team_produced_bytes_total", "kafka_quota_team_fetched_bytes_total"
+SEEN = "kafka_quota_team_seen_seconds_total"
 _NAME = re.compile(r"increase\((\w+)\{(.*?)\}")
 _RANGE = re.compile(r"\[(\d+)ms:3600s\]\)$")
 
@@ -95,3 +97,43 @@ def test_no_counter_is_no_answer() -> None:
     """A server without counters is refused with what exporters need to have them."""
     with pytest.raises(NoSamples, match="needs `teams: FILE`"):
         uses_of_counters(Grown({}), "prometheus:9090", "", NOVEMBER, END_S + 1, "prod")
+
+
+def test_a_team_may_produce_and_fetch() -> None:
+    """Both directions of a team are counted, each for itself."""
+    server = Grown({
+        PRODUCED: hours({"team": "search"}, 2e9, 1, 720),
+        FETCHED: hours({"team": "search"}, 5e9, 1, 720),
+        SEEN: hours({}, 3_600.0, 1, 720),
+    })  # fmt: skip
+    (use,) = uses_of_counters(server, "prometheus:9090", "", NOVEMBER, END_S + 1, "prod")
+    assert {kind: used.amount for (_, kind), used in use.bytes.items()} == {
+        QuotaType.PRODUCE: 1_440 * 10**9,
+        QuotaType.FETCH: 3_600 * 10**9,
+    }
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_is_no_number_is_an_unknown_amount(value: float) -> None:
+    """A counter that grew by NaN or by infinity leaves the month's bytes unknown, and its seconds not seen."""
+    server = Grown({
+        PRODUCED: [*hours({"team": "search"}, 1e9, 1, 719), *hours({"team": "search"}, value, 720, 720)],
+        SEEN: [*hours({}, 3_600.0, 1, 696), *hours({}, value, 697, 720)],
+    })  # fmt: skip
+    (use,) = uses_of_counters(server, "prometheus:9090", "", NOVEMBER, END_S + 1, "prod")
+    assert use.bytes["search", QuotaType.PRODUCE].amount is None
+    assert (use.seen_s / 3_600, use.lacks(NOVEMBER)) == (696, True)
+
+
+def test_a_cluster_without_a_label_has_no_name_of_another() -> None:
+    """Series with the name as their label and series without a label are two clusters, which are refused by name."""
+    server = Grown({
+        PRODUCED: [
+            *hours({"team": "search", "cluster": "kafka"}, 1e9, 1, 720),
+            *hours({"team": "search"}, 3e9, 1, 720),
+        ],
+        SEEN: [*hours({"cluster": "kafka"}, 3_600.0, 1, 720), *hours({}, 3_600.0, 1, 720)],
+    })  # fmt: skip
+    uses = uses_of_counters(server, "prometheus:9090", "", NOVEMBER, END_S + 1, "kafka")
+    with pytest.raises(SameName, match=r"two clusters are named 'kafka'.*--cluster-name"):
+        find_charges(uses, (team("search", user="alice"),), NOVEMBER, END_S + 1)

@@ -89,8 +89,8 @@ def every(interval_s: float, begin: float, end: float, phase_s: float = 1.0) -> 
     return [begin + phase_s + interval_s * number for number in range(count)]
 
 
-def past_of(hours: float, times: Mapping[Usage, Sequence[float]]) -> Past:
+def past_of(hours: float, times: Mapping[Usage, Sequence[float]], rate: float = 1e6) -> Past:
     """Return the past of so many hours that a server of these scrapes has."""
-    server = Scrapes(times)
+    server = Scrapes(times, rate)
     nodes = nodes_of(server, server, 0.0, hours * HOUR_S)
     return Past(server=server, address="", selector="", begin=0.0, end=hours * HOUR_S, series=[*times], nodes=nodes)

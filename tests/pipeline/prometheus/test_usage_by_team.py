@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
 from tests.exporter.examples import team
 
 from quotascope.metrics.kafka.entities import QuotaType
@@ -44,6 +47,27 @@ def test_what_is_unknown_of_a_client_is_unknown_of_its_team() -> None:
     assert [row[0] for row in block.rows] == ["payments", "no team"]  # type: ignore[union-attr]
     assert [row["team"] for row in document(answer)["clients"]] == ["payments", "__unowned__"]
     assert as_csv(answer).splitlines()[0].startswith("team,quota_type,begin")
+
+
+@pytest.mark.parametrize("amount", [float("nan"), float("inf")])
+def test_a_sum_with_a_sample_that_is_no_number_is_unknown(amount: float) -> None:
+    """A sum of NaN or infinity is unknown in each form, is said to be, and is no part of the shares of others."""
+    past = Past(
+        server=_NoServer(),  # type: ignore[arg-type]
+        series=(),
+        nodes={"1": Node(shortest_s=10, longest_s=10, seen_s=3_600)},
+        address="prometheus:9090",
+        selector="",
+        begin=0.0,
+        end=3_600.0,
+    )
+    usages = [used("carol", 3e6), used("alice", amount), used("adam", 2e6)]
+    answer = by_team(PastUsages(past=past, usages=usages), TeamFinder((team("payments", user_pattern="a.*"),)))
+    clients = json.loads(json.dumps(document(answer), allow_nan=False))["clients"]
+    assert [(one["team"], one["amount"]) for one in clients] == [("payments", None), ("__unowned__", 3e6)]
+    (block,) = report(answer).blocks
+    assert [row[1] for row in block.rows] == ["unknown", "3 MB"]  # type: ignore[union-attr]
+    assert "NaN or infinite" in " ".join(report(answer).caveats)
 
 
 def test_a_hostile_name_of_a_team_is_one_safe_line() -> None:
