@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
-    """A second try of a test is decided when it has failed."""
+    """Decide about a second try of a test when it has failed."""
     seen = config.pluginmanager.get_plugin("second tries")
     assert isinstance(seen, _Seen)
     for item in items:
@@ -97,7 +97,7 @@ class _Seen:
             self._failed.append(report)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Show what failed at the first try, and that there were no more."""
+        """Show what failed at the first try, and the number of second tries."""
         for report in self._failed:
             terminalreporter.section(f"{report.nodeid} was tried twice")
             terminalreporter.write_line(report.longreprtext)

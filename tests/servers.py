@@ -11,7 +11,7 @@ Server = TypeVar("Server", bound=BaseServer)
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Says nothing of requests: the test says what matters."""
+    """A handler that logs nothing of its requests."""
 
     def log_message(self, *_: object) -> None:
         """Log nothing."""

@@ -17,7 +17,7 @@ GIVE = "import tempfile; print(tempfile.gettempdir(), end='')"
 
 def test_what_is_left_lies_in_the_folder_of_the_run(tmp_path_factory: pytest.TempPathFactory) -> None:
     """
-    Files of this process and of those that it starts lie there, Spark's included.
+    Temporary files of this process and its children, Spark's included, lie in the folder of the run.
 
     Pytest removes it after a run without failures.
     """

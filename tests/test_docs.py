@@ -43,7 +43,7 @@ def test_page_is_up_to_date(generator: ModuleType, name: str) -> None:
 
 
 def build(config: Path, site: Path) -> subprocess.CompletedProcess[str]:
-    """The build of a site as `make docs` does it."""
+    """Build a site as `make docs` does it."""
     arguments = ["build", "--strict", "--config-file", str(config), "--site-dir", str(site)]
     return subprocess.run(
         [sys.executable, "-m", "mkdocs", *arguments],

@@ -28,7 +28,7 @@ def classes_of(module: str) -> dict[str, type[BaseException]]:
 
 
 def drawn(module: str) -> dict[str, str]:
-    """Return each error of the tree in a module's documentation, with the one above it."""
+    """Return each error of the tree in a module's documentation, with its base."""
     parents: dict[str, str] = {}
     above: list[str] = []
     column = 0

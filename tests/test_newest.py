@@ -52,7 +52,7 @@ def test_commands_and_pages_name_the_connector_that_is_tested() -> None:
 
 
 def test_a_file_that_names_no_version_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A pin that was moved elsewhere would else be missing in the documentation."""
+    """A file without a pinned version is named, as the documentation would lack a pin that was moved."""
     for path in ("tests/cluster/pom.xml", "tests/cluster/pom-newest.xml", "tests/spark/connector/pom.xml"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text("")
@@ -87,7 +87,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, answers: Mapping[str, str | int])
 
 
 def test_each_registry_is_asked_by_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unstable versions are none, and a version of Prometheus's module becomes that of Prometheus."""
+    """Each registry is asked by its client; unstable versions are left out, and Prometheus's module is converted."""
     (prometheus,) = (one for one in newest.tested() if one.name == "Prometheus")
     pythons = '[{"version": "3.15.0a1", "implementation": "cpython"}, {"version": "3.14.2", "implementation": "cpython"}, {"version": "3.16.1", "implementation": "pypy"}]'
     answering(monkeypatch, {
@@ -140,7 +140,7 @@ def test_a_registry_that_does_not_answer_is_named(
 
 
 def test_a_missing_client_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The message names what installs the client."""
+    """A missing client is named with the command that installs it."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CannotAsk, match="`npm` is missing: run `make services`"):
         newest.offered([row("x", "1", registry=Registry.NPM)])

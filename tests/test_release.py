@@ -76,7 +76,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
 
 
 def installed(folder: Path, wheel: Path) -> Path:
-    """The Python of a new environment with a wheel and what it needs, in the tested versions and without a compiler."""
+    """Return the Python of a new environment with a wheel and its tested requirements, without a compiler."""
     python = folder / "bin" / "python"
     if not python.exists():
         run(BIN / "uv", "venv", "--python", sys.executable, folder)

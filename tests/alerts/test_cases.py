@@ -141,7 +141,7 @@ def test_neighbors_change_nothing(subject: str, tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_a_number_around_the_threshold_silences_no_alert(tmp_path: Path) -> None:
-    """Fifty clients near their limits have their alerts, even if one more comes every few minutes."""
+    """Fifty clients near their limits have their alerts, even if one more client comes every few minutes."""
     series = [
         f'kafka_quota_utilization_ratio{{quota_type="produce",broker="1",user="u{user}",client_id="c"}}'
         for user in range(51)

@@ -86,7 +86,7 @@ def test_a_site_has_its_own_numbers() -> None:
 
 
 def test_numbers_of_a_site_have_four_digits() -> None:
-    """A runbook has the numbers of a site as people read them, not with all digits of a division."""
+    """A runbook has the numbers of a site rounded to four digits, as people read them."""
     site = Site(profile=Profile.ALL, thresholds={HEAVY_SHARE: 2 / 3, STORM: 100 / 3})
     assert numbers(site, "KafkaQuotaHeavyClientWithoutLimit")["HEAVY_SHARE"] == "0.6667 ratio"
     assert "`STORM` (33.33 entities, default 50 entities)" in dict(runbooks(site))["KafkaQuotaThrottleStorm"]

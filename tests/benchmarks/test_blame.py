@@ -8,7 +8,7 @@ from benchmarks.blame import VICTIM, broker, call, culprits_of, loaded
 
 @pytest.mark.real
 def test_the_culprit_of_a_real_broker(tmp_path: Path) -> None:
-    """Produces that take long to decompress are what a victim waits for, and nothing else in the log."""
+    """A victim's waits are due to slow Produces, and to nothing else in the log of a real broker."""
     with broker(1, tmp_path / "kafka") as cluster:
         sent = loaded(cluster, ["large_produces"], 4).sent
         log = cluster.nodes[1].request_log

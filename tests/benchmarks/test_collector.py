@@ -7,6 +7,6 @@ from quotascope.exporter.exposition import Renderer
 
 
 def test_both_write_the_same_text() -> None:
-    """The text of prometheus_client is that of the renderer, or else its time says nothing."""
+    """prometheus_client and the renderer write the same text, without which their times do not compare."""
     throttled = split("throttled", SPLIT_RULES)
     assert Renderer().render(throttled, TAKEN_AT + 1) == exposition(throttled, TAKEN_AT + 1)

@@ -52,7 +52,7 @@ def test_an_unknown_name_is_wrong_usage() -> None:
 
 
 def test_each_side_comes_before_and_after_each_other() -> None:
-    """Leftovers of one side, such as warm workers, are found by the next in every second round only."""
+    """Each side runs before and after each other one, so that its leftovers affect only every second round."""
     done: list[str] = []
     results = in_turns({name: partial(done.append, name) for name in "abc"}, rounds=4)
     assert "".join(done) == "abc" + "cba" + "abc" + "cba"
@@ -68,13 +68,13 @@ def test_rounds_before_any_counts() -> None:
 
 
 def test_ratios_are_of_the_same_round() -> None:
-    """A slow round slows both sides: the ratio is taken within it."""
+    """A ratio is of two times in the same round, as a slow round slows both sides."""
     assert ratios([1.0, 10.0, 3.0], [2.0, 20.0, 4.0]) == [0.5, 0.5, 0.75]
     assert spread([3.0, 1.0, 2.0], ".1f", 10) == "10.0 / 20.0 / 30.0"
 
 
 def test_a_missed_goal_is_red() -> None:
-    """The median is judged: it may be at most the goal, or at least."""
+    """A median beyond its goal, an upper or a lower one, is red."""
     figures = [1.0, 1.2, 9.0]
     assert judged(figures, 1.2) == judged(figures, None) == "1.00 / 1.20 / 9.00"
     assert judged(figures, 1.1) == judged(figures, 1.3, at_least=True) == "[red]1.00 / 1.20 / 9.00[/]"

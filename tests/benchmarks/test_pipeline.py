@@ -55,7 +55,7 @@ def shape(value: object) -> object:
 
 
 def test_as_reported(written: Written) -> None:
-    """Counts while writing are those of the files, and no line is there twice: equal lines would be taken for one."""
+    """Counts while writing are those of the files, and no two lines are equal, which would be taken for one."""
     lines = texts(written)
     requests = parsed(lines)
     assert written.lines == len(lines) == len(set(lines)) == 20_000 + written.forwarded
@@ -75,7 +75,7 @@ def test_lines_are_like_a_broker_s(written: Written) -> None:
 
 
 def key(request: dict[str, Any]) -> tuple[object, ...]:
-    """The kind of a request; an empty Fetch has a shape of its own."""
+    """Return the kind of a request; an empty Fetch has a kind of its own."""
     header = request["requestHeader"]
     empty = request["response"].get("responses") == []
     return header["requestApiKeyName"], header["requestApiVersion"], request["isForwarded"], empty
@@ -101,9 +101,9 @@ def test_time_goes_on(written: Written) -> None:
 
 def test_requests_of_a_crowd() -> None:
     """
-    However they are rounded, none is lost.
+    No request of a crowd is lost by rounding.
 
-    By Zipf's law the first makes twice as many as the second, and a giant makes what it is set to.
+    By Zipf's law the first client makes twice as many as the second, and a giant makes what it is set to.
     """
     assert Crowd(entities=777).counts(10_001).sum() == 10_001
     largest, second, *_ = Crowd(entities=50).counts(1_000_000).tolist()

@@ -49,7 +49,7 @@ def produced(page: BeanTable) -> dict[str, float]:
 
 @pytest.mark.parametrize("dialect", Dialect)
 def test_answer_is_understood_and_adds_up(dialect: Dialect) -> None:
-    """Our sources read every client from it, hostile names included, and what the others produce is the checker's rate."""
+    """Our sources read every client of an answer, and the produced bytes add up to the checker's rate."""
     page = table(dialect, 60.0)
     rates = produced(page)
     reported = rates.pop("sum-of-others")
@@ -60,13 +60,13 @@ def test_answer_is_understood_and_adds_up(dialect: Dialect) -> None:
 
 
 def test_restarted_node_has_forgotten_its_clients() -> None:
-    """Clients are those since the start, and counts begin again at zero."""
+    """A restarted node has only clients since its start, and counts from zero."""
     spell = Spell(mood=Mood.GOOD, begin=50, end=100, life=4, born=50)
     assert len(produced(table(Dialect.JOLOKIA, 52.0, spell))) == 2 * PER_SECOND + 1
 
 
 def test_clients_come_and_go() -> None:
-    """No one stays for longer than the time given, and no one comes back."""
+    """No client stays longer than its time, and none comes back."""
     crowd = Crowd("node-1", PER_SECOND)
     first, later = ({each.number for each in crowd.at(at, 0)} for at in (60, 101))
     assert len(first) == len(later) == PER_SECOND * STAY_SECONDS
@@ -74,7 +74,7 @@ def test_clients_come_and_go() -> None:
 
 
 def test_half_of_the_clients_are_known_elsewhere() -> None:
-    """A client of several nodes is one identity; the others are not."""
+    """Half of the clients are on several nodes under one identity, and the others are not."""
     names = [{each.client_id for each in Crowd(node, PER_SECOND).at(60, 0)} for node in ("node-1", "node-2")]
     assert len(names[0] & names[1]) == len(names[0]) / 2
 
@@ -86,7 +86,7 @@ def test_unknown_number_is_null() -> None:
 
 
 def test_every_trouble_comes() -> None:
-    """Within an hour and eight nodes each mood has its turn, good ones between any two."""
+    """Within an hour and eight nodes each mood has its turn, with good ones between any two."""
     weathers = [Weather(f"node-{number}") for number in range(8)]
     spells = [weather.at(at) for weather in weathers for at in range(0, 3_600, 5)]
     assert {spell.mood for spell in spells} == set(Mood)
@@ -94,7 +94,7 @@ def test_every_trouble_comes() -> None:
 
 
 def test_refusal_is_a_restart() -> None:
-    """After no one listened there is another life, which began when there was a listener again."""
+    """A node that refused connections restarts with a new life, which begins with its listener."""
     weather = Weather("node-1")
     spells = [weather.at(at) for at in range(3_600)]
     after = next(later for sooner, later in pairwise(spells) if sooner.mood is Mood.REFUSED and later.mood is Mood.GOOD)
@@ -142,7 +142,7 @@ def test_threads_see_the_weather_of_the_server() -> None:
     ],
 )
 def test_lines_that_are_expected(line: str, *, expected: bool) -> None:
-    """News, and warnings of what is really wrong; not errors, complaints of libraries, tracebacks, and other lines."""
+    """Log lines may be news and warnings of real faults, and no errors, complaints of libraries or tracebacks."""
     assert is_expected(line) == expected
 
 
@@ -215,7 +215,7 @@ SECONDS = 3_600
 
 
 def usages(leak_mib_per_hour: float = 0.0, fds_per_hour: float = 0.0, errors: int = 0) -> list[Record]:
-    """An hour of a process whose memory wavers by some MiB, and had grown before."""
+    """Return an hour of a process whose memory grew before and then wavers by some MiB."""
     return [
         Usage(
             at=offset,

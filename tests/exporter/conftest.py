@@ -43,13 +43,13 @@ def combined_throttled() -> Snapshot:
 
 @pytest.fixture
 def combined_idle() -> Snapshot:
-    """Return the same between two loads: nothing is throttled any more, and some averages linger."""
+    """Load the same node between two loads: nothing is throttled any more, and some averages linger."""
     return joined(["combined/idle.jolokia2.json"], limits(COMBINED_RULES))
 
 
 @pytest.fixture
 def combined_without_quotas() -> Snapshot:
-    """Return the same before the first rule."""
+    """Load the same node before the first rule."""
     return joined(["combined/noquota.jolokia2.json"], limits({}))
 
 
@@ -61,13 +61,13 @@ def split_throttled() -> Snapshot:
 
 @pytest.fixture
 def split_removed() -> Snapshot:
-    """Return the same after all rules were removed: every bean is stale."""
+    """Load the same nodes after all rules were removed: every bean is stale."""
     return split("removed", {})
 
 
 @pytest.fixture
 def split_forwarded() -> Snapshot:
-    """Return the same with no rule but one for bob's mutations, after a request of his was refused."""
+    """Load the same nodes with no rule but one for bob's mutations, after a request of his was refused."""
     return split("forwarded", FORWARDED_RULES)
 
 
@@ -79,7 +79,7 @@ def pair_throttled() -> Snapshot:
 
 @pytest.fixture
 def pair_removed() -> Snapshot:
-    """Return the same 14 s later, without any of the limits: nothing moves or connects any more."""
+    """Load the same brokers 14 s later, without any of the limits: nothing moves or connects any more."""
     return joined([f"pair/removed.{node}.jolokia2.json" for node in "12"], limits({}, "12", active_controller="1"))
 
 
@@ -91,5 +91,5 @@ def tiered_moving() -> Snapshot:
 
 @pytest.fixture
 def tiered_throttled() -> Snapshot:
-    """Return the same 8 s later, when a consumer fetches from the remote storage as well."""
+    """Load the same broker 8 s later, when a consumer fetches from the remote storage as well."""
     return joined(["tiered/throttled.jolokia2.json"], TIERED_LIMITS)

@@ -80,11 +80,7 @@ def usage(  # noqa: PLR0913 - every test names the two that it is about
     stands_in: bool = False,
     **numbers: Any,
 ) -> EntityUsage:
-    """
-    Return the usage of an entity.
-
-    ``configured`` gives it the rule that decides there, without which it is unknown.
-    """
+    """Return the usage of an entity, whose rule ``configured`` decides; without it the rule is unknown."""
     resolution = None
     if configured is not None:
         rules = configured.rules.get(quota_type, QuotaRules())
@@ -146,7 +142,7 @@ def table(node_id: str = "1", **produced: float) -> BeanTable:
 
 
 def rates(node_id: str, produced: Mapping[str, float]) -> BeanTable:
-    """Return the same for users whose names are no Python names."""
+    """Return a read of one node with produce rates of users whose names are no Python names."""
     columns = (
         BeanColumn(Bean("kafka.server", (("type", "Produce"), ("user", user))), "byte-rate") for user in produced
     )

@@ -12,7 +12,7 @@ Numbers = dict[Family, dict[tuple[str, ...], float | None]]
 
 @dataclass(frozen=True, kw_only=True)
 class LimitedRate:
-    """Rate, limit and throttle time of one of the quotas beside the client quotas; None where there is none."""
+    """Rate, limit and throttle time of a quota other than a client's; None where there is none."""
 
     rate: float | None = None
     limit: float | None = None

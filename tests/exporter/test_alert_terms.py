@@ -59,7 +59,7 @@ def test_page_api_and_terminal_call_near_what_the_alert_does(thresholds: SharedT
 
 
 def test_a_terminal_that_reads_an_exporter_has_its_thresholds() -> None:
-    """The answer of the API has them; `top` puts what is near its limit before what is unknown."""
+    """The API has the exporter's thresholds, by which `top` puts entities near a limit before unknown ones."""
     unknown = usage(user="unknown", usage=7.0)
     state, _ = observed(encoded(snapshot_document(snapshot(HALF, unknown, thresholds=EARLY))))
     assert state.thresholds == EARLY
@@ -69,7 +69,7 @@ def test_a_terminal_that_reads_an_exporter_has_its_thresholds() -> None:
 
 
 def test_findings_have_the_thresholds_of_the_alerts() -> None:
-    """A node's idle handlers and heavy traffic are compared with the same numbers."""
+    """Findings about idle handlers and heavy traffic use the thresholds of the alerts."""
     idle = (NodeUsage(broker="1", numbers={catalog.REQUEST_HANDLER_IDLE: {(): 0.2}}),)
     users = [usage(user=name, usage=bytes_s) for name, bytes_s in (("proxy", 900.0), ("bob", 10.0), ("carol", 10.0))]
     for thresholds, expected in ((DEFAULTS, set()), (EARLY, {"node_saturated", "one_user_has_traffic"})):
@@ -87,7 +87,7 @@ def test_an_entity_that_an_alert_may_be_on_keeps_its_series(thresholds: SharedTh
 
 
 def test_the_exporter_reads_the_file_of_the_alerts(tmp_path: Path) -> None:
-    """Thresholds and teams are those with which `alerts write` makes rules of the same file."""
+    """The exporter has the thresholds and teams of the file from which `alerts write` makes rules."""
     alerts, config, teams = (tmp_path / f"{name}.yaml" for name in ("alerts", "config", "teams"))
     alerts.write_text(FILE.replace("{teams}", str(teams)))
     teams.write_text("teams: [{team: payments, clients: [{user: alice}]}]")
@@ -127,7 +127,7 @@ def test_a_mistake_in_the_file_of_the_alerts_is_reported_by_file_line_and_key(tm
 
 
 def test_other_teams_than_those_of_the_alerts_are_refused(tmp_path: Path) -> None:
-    """An alert would go to one team, and the client would count as another's; the message says what to write."""
+    """Teams that differ from the alerts' are refused with what to write, since one client would count for two."""
     alerts, config, teams, others = (tmp_path / f"{name}.yaml" for name in ("alerts", "config", "teams", "others"))
     alerts.write_text(f"teams: {teams}")
     teams.write_text("teams: [{team: payments, clients: [{user: alice}]}]")

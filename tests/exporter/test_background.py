@@ -63,7 +63,7 @@ async def test_work_that_fails_is_logged_and_begins_again_where_it_lasts() -> No
 
 
 async def test_the_end_ends_all_whatever_some_do() -> None:
-    """Work that fails while it ends leaves nothing after it running."""
+    """The end ends all tasks, even if some of them fail while they end."""
 
     async def broken_at_the_end() -> None:
         try:

@@ -145,7 +145,7 @@ async def test_reading_does_not_change_what_the_engine_decides(engine: Engine) -
 
 
 async def test_the_quotas_beside_those_of_clients_are_read(engine: Engine) -> None:
-    """Connections, replication and remote storage, in an engine that has them too."""
+    """Quotas of connections, replication and remote storage are read from an engine that has them."""
     quotas = ConnectionQuotas(engine.registry, EPOCH_MS)
     quotas.add_listener("SASL", EPOCH_MS)
     quotas.update_ip_rate("::1", 1)
@@ -166,7 +166,7 @@ async def test_the_quotas_beside_those_of_clients_are_read(engine: Engine) -> No
 
 
 async def test_rules_and_settings_of_an_engine() -> None:
-    """The engine's own rules, in Kafka's units, as they are at that moment; and the callback that decides instead."""
+    """An engine's present rules are read in Kafka's units, or the callback that decides instead."""
     config = QuotaConfig(client=ManagerConfig(samples=7), controller=ManagerConfig(samples=5, window_seconds=2))
     quotas = QuotaManagers(Registry(), EPOCH_MS, config, QuotaCallback())
     source = EmbeddedLimits(quotas, "7", lambda: EPOCH_MS, request_capacity_threads=4.0)

@@ -4,7 +4,7 @@ from quotascope.exporter.expiry import Expiring
 
 
 def test_an_entry_is_dropped_when_it_was_not_seen_for_too_long() -> None:
-    """Up to the limit it stays, and seeing it again counts from then on, with the value of that time."""
+    """An entry stays up to the time limit; seeing it again renews the time and the value."""
     kept: Expiring[str, int] = Expiring(10.0)
     kept.see("a", 1, 0.0)
     kept.see("b", 2, 0.0)

@@ -67,7 +67,7 @@ names = (
 
 
 def answer(clients: list[str]) -> bytes:
-    """Return the answer of Jolokia about a node with these client ids, each that of a user of the same name."""
+    """Return the answer of Jolokia about a node with these client ids, each with a user of the same name."""
     beans = node()
     for name in clients:
         user = name.encode(errors="replace").decode()
@@ -129,7 +129,7 @@ def pairs(metrics: str) -> set[tuple[str, str]]:
 
 @cache
 def harmless() -> set[tuple[str, tuple[str, ...]]]:
-    """Return the elements of a page about clients with plain names, and what isolates others."""
+    """Return the elements of a page about clients with plain names, and those that isolate other names."""
     return Page(asyncio.run(served(["alice", "bob"]))[1]).elements | {("bdi", ())}
 
 
@@ -146,5 +146,5 @@ def test_nasty_names_are_data_everywhere(log_format: LogFormat) -> None:
 @given(st.lists(names, min_size=1, max_size=12, unique_by=shown_as))
 @example(["\ud800"])
 def test_any_names_are_data_everywhere(clients: list[str]) -> None:
-    """Whatever they are."""
+    """Any names are data in metrics, page, JSON and log."""
     checked(clients, LogFormat.JSON)

@@ -140,11 +140,7 @@ def test_short_lines_of_a_long_page_are_looked_at_in_pieces() -> None:
 
 
 async def test_a_redirect_leads_nowhere() -> None:
-    """
-    A redirect leads neither to another host nor in circles.
-
-    Anyone who answers for a node cannot choose whom we ask.
-    """
+    """A redirect leads neither to another host nor in circles, so that no source chooses an address."""
     was_asked = asyncio.Event()
 
     async def elsewhere(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -167,7 +163,7 @@ async def test_a_redirect_leads_nowhere() -> None:
 
 
 async def test_a_node_that_recovers_is_read_again() -> None:
-    """Whatever it answered before."""
+    """A node that recovers is read again, whatever it answered before."""
     answers = [*LYING.values(), *MALFORMED.values()]
 
     async def one_after_another(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

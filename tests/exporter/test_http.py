@@ -59,7 +59,7 @@ async def test_the_page_is_read_again_after_the_clock_was_set_back() -> None:
 
 
 async def test_metrics_as_text(serve: Serve) -> None:
-    """A plain request gets classic text; Prometheus gets the format and the encoding that it asks for."""
+    """A plain request gets classic text; Prometheus gets the requested format and encoding."""
     client = await serve(ScriptedSource())
     plain = await client.get("/metrics", headers={"Accept-Encoding": "identity"})
     assert plain.status == 200
@@ -100,7 +100,7 @@ SECONDS = {
 @pytest.mark.parametrize("header", SECONDS)
 def test_scrape_timeout(header: str | None) -> None:
     """
-    A little less than the scraper waits, never less than half of it.
+    A scrape ends a little before the scraper's timeout, and after half of it or more.
 
     A senseless header counts as none, and no scrape waits for ever.
     """
@@ -108,11 +108,7 @@ def test_scrape_timeout(header: str | None) -> None:
 
 
 async def test_paths_and_methods(serve: Serve) -> None:
-    """
-    Ready means that a scrape has something to show, healthy that the process lives.
-
-    Plain words for what is unknown.
-    """
+    """Ready means that a scrape has something to show, healthy that the process lives."""
     client = await serve(ScriptedSource())
     assert (await client.get("/-/healthy")).status == 200
     answer = await client.get("/-/ready")
@@ -159,7 +155,7 @@ class Held(Renderer):
 
 
 async def test_the_same_is_written_once() -> None:
-    """Plain and compressed come of one text; another format or snapshot is another text."""
+    """Plain and compressed answers come of one text; another format or snapshot is another text."""
     held = Held()
     rendering = Rendering(held, lambda: NOW)
     earlier, later = snapshot(usage(usage=1.0)), snapshot(usage(usage=2.0))

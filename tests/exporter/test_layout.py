@@ -27,7 +27,7 @@ DERIVED = ("serials", "types", "limits", "bursts")
 
 
 def check(layout: Layout) -> None:
-    """Check that a layout is what one of the same entities would be."""
+    """Require that a layout equals a new one of the same entities."""
     fresh = Layout(sorted(layout.entities, key=order))
     assert layout.entities.tolist() == fresh.entities.tolist()
     for name in DERIVED:
@@ -74,7 +74,7 @@ def test_a_layout_after_changes_is_like_a_new_one(
 
 
 def test_a_layout_that_lasts_remembers_none_that_is_gone() -> None:
-    """A source that comes and goes makes another layout each time, beside one that stays."""
+    """A layout that lasts keeps no reference to former layouts of a source that comes and goes."""
     lasting = Layout([_of_node(str(number)) for number in range(3)])
     for _ in range(100):
         passing = lasting.changed(np.arange(2, len(lasting)))

@@ -44,7 +44,7 @@ def written(log_format: LogFormat, text: str, **values: object) -> str:
 
 def test_logfmt_and_json() -> None:
     """
-    Time, level and message first, and values as they are, None empty; or one object for each line.
+    Logfmt has time, level and message first, with None as an empty value; JSON is one object a line.
 
     Long values are cut.
     """
@@ -77,7 +77,7 @@ def test_auto_is_human_on_a_terminal_and_logfmt_elsewhere() -> None:
 
 
 def test_level_hides_what_is_below() -> None:
-    """Debug lines are for those who ask for them; whatever a library logs has our format, and its name."""
+    """Lines below the level are hidden; lines of libraries have our format and the library's name."""
     stream = log_of(level=LogLevel.WARNING, format=LogFormat.LOGFMT)
     structlog.get_logger().info("no")
     logging.getLogger("some.library").info("no")
@@ -105,7 +105,7 @@ def test_exceptions_are_one_line_without_local_variables(log_format: LogFormat) 
 
 
 def test_no_exception_moves_the_cursor() -> None:
-    """A traceback for people may quote what came from outside, but only as text, and not without end."""
+    """A traceback for people quotes text from outside escaped and cut."""
     stream = log_of(format=LogFormat.HUMAN)
     try:
         raise ValueError(HOSTILE + "x" * 50_000)  # noqa: TRY301 - what is logged below
@@ -118,7 +118,7 @@ def test_no_exception_moves_the_cursor() -> None:
 
 
 def test_people_read_the_time_of_their_clock_and_programs_that_of_utc(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A person compares it with a watch, a collector with other machines."""
+    """Lines for people have local time, and lines for programs UTC."""
     monkeypatch.setenv("TZ", "XYZ-05:30")  # half past five hours east of Greenwich
     time.tzset()
     try:
@@ -147,7 +147,7 @@ class FullDisk(io.StringIO):
 
 @pytest.mark.parametrize("level", ["debug", "info", "warning", "error", "exception"])
 def test_stream_that_fails_ends_nothing(level: str) -> None:
-    """Code that logs continues, since a scrape is worth more than a line about it."""
+    """A stream that fails ends no code that logs."""
     configure_logs(LogConfig(level=LogLevel.DEBUG), FullDisk())
     getattr(structlog.get_logger(), level)("no one reads this")
 
@@ -207,11 +207,7 @@ def test_record_that_cannot_be_formatted_ends_nothing(capsys: pytest.CaptureFixt
 
 
 def test_a_failure_is_logged_again_when_its_kind_changes() -> None:
-    """
-    The first reason is logged at once.
-
-    Another kind after a minute, whenever it appeared; numbers make no other kind.
-    """
+    """The first reason is logged at once, and another kind after a minute; other numbers are no other kind."""
     now_seconds = 0.0
     failures = FailureLog("source is down", clock=lambda: now_seconds)
     reasons = {

@@ -46,7 +46,7 @@ Quoted = Callable[[str], str]
 
 
 def long_names(number: int, length: int = LONG_BYTES) -> list[str]:
-    """Different from each other only at their ends."""
+    """Return long names that differ only at their ends."""
     return [f"{'x' * (length - 8)}{place:08}" for place in range(number)]
 
 
@@ -135,7 +135,7 @@ async def test_an_agent_that_answers_too_much_text_loses_lines_and_says_so() -> 
 
 
 async def test_long_names_of_beans_do_not_make_an_answer_too_long() -> None:
-    """Names in an answer of Jolokia that is too long are made short while it is read, and no entity is lost."""
+    """Long names in an answer of Jolokia are shortened while it is read, and no entity is lost."""
     clients = [*long_names(100), "app"]
     async with exported(as_jolokia(clients), "jolokia", max_answer_bytes=1 << 20) as (taken, _):
         assert taken.sources[0].error is None
@@ -159,7 +159,7 @@ async def test_names_are_made_short_in_an_answer_that_comes_compressed(
 
 
 async def test_an_answer_that_stays_too_long_is_asked_for_in_parts() -> None:
-    """A type with too many clients is lost, with a reason; the other types are read."""
+    """An answer that stays too long is requested by quota type; a type with too many clients is lost with a reason."""
 
     async def answer(request: web.Request) -> web.Response:
         values: list[object] = []
@@ -192,7 +192,7 @@ def test_what_a_long_name_is_known_as() -> None:
     """
     Names that differ only at their ends stay two.
 
-    One that looks as if it was cut is cut itself, so nobody can pose as another.
+    A name that looks like a cut one is cut itself, so that it cannot stand for another.
     """
     name, other_name = long_names(2)
     assert known_as("app") == "app"
@@ -206,7 +206,7 @@ def test_what_a_long_name_is_known_as() -> None:
 
 @given(texts)
 def test_what_is_known_of_a_name_is_bounded(name: str) -> None:
-    """Whatever it holds, and a text that it begins with finds it."""
+    """Memory of names is bounded whatever they hold, and a name is found by its beginning."""
     for known_name in (known_as(name), known_as(name * 1_000)):
         assert len(known_name.encode(errors="replace")) <= LONGEST_BYTES
     assert contains(known_as(name), name.casefold()) or is_cut(known_as(name))
@@ -299,7 +299,7 @@ def test_a_long_name_that_is_not_remembered_is_not_matched(monkeypatch: pytest.M
 
 def test_teams_by_patterns_of_long_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The first entry that matches the whole name counts.
+    The first entry that matches the whole name decides the team.
 
     Where that is unknown, the team is unknown, not the next one.
     """
@@ -324,7 +324,7 @@ def test_teams_by_patterns_of_long_names(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_lines_that_do_not_fit_are_counted_by_name() -> None:
-    """Comments and long lines go first, and then what comes last; what is not complete yet stays."""
+    """Lines that do not fit are counted: comments and long lines first, then the last ones; an incomplete one stays."""
     lines = LongLines(10_000)
     page = bytearray(b"# HELP a b\n" + b'a{b="%s"} 1\n' % (b"x" * 9_000) + b"c 1\n" * 10 + b"half")
     lines.shorten(page)

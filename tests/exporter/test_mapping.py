@@ -92,7 +92,7 @@ def column(domain: str, attribute: str, **properties: str) -> BeanColumn:
     ]
 )  # fmt: skip
 def test_what_only_looks_similar_means_nothing(useless: BeanColumn) -> None:
-    """Beans with further key properties are something else."""
+    """Beans with further key properties have no meaning."""
     assert attribute_of(useless) is None
     assert wanted(useless) is None
 
@@ -134,7 +134,7 @@ def place(attribute: Attribute) -> tuple[str, str]:
 
 
 def test_every_attribute_is_read_in_the_unit_that_kafka_documents() -> None:
-    """Every attribute has the documented unit, and no attribute is read whose unit the documentation does not have."""
+    """Every attribute is read in the unit that Kafka's documentation has for it."""
     assert set(map(place, ATTRIBUTES)) == DOCUMENTED.keys()
     for attribute in ATTRIBUTES:
         kind, name = place(attribute)

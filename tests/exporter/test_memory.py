@@ -45,7 +45,7 @@ def test_what_fits_is_what_is_needed() -> None:
 
 
 def test_doctor_compares_what_is_needed_with_the_limit() -> None:
-    """The finding covers all sources that it could read, and counts those that it could not."""
+    """The finding compares the memory for all readable sources with the limit, and counts the others."""
     sources = [
         health("a", readings=200_000),
         health("b", readings=100_000),

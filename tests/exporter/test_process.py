@@ -40,18 +40,16 @@ def printed(code: str, environ: Mapping[str, str] = os.environ) -> int:
 
 
 def test_threads_share_heaps() -> None:
-    """Twelve threads that take memory do so from one heap beside the first; by themselves they would have one each."""
+    """Twelve threads share one heap beside the first, though each would have one of its own by default."""
     assert printed(THREADS) <= 1
     assert printed(THREADS.replace("\nshare_arenas()\n", "\n")) > 2
 
 
 def test_numpy_starts_no_threads_for_linear_algebra() -> None:
     """
-    Numpy would start one thread for each core, unless the environment wants some.
+    NumPy starts no threads, unless the environment wants some.
 
-    The command line has not imported it until then.
-
-    The command line has not imported it until then.
+    The command line has not imported NumPy until then.
     """
     code = """
 import os, sys
@@ -102,7 +100,7 @@ def test_states_are_sent_to_the_service_manager(tmp_path: Path, bound: str, name
     ],
 )
 def test_without_a_service_manager_nothing_is_sent(environ: dict[str, str], events: list[str]) -> None:
-    """A socket of another kind gets nothing either; one that is gone costs a warning."""
+    """Without a service manager, or with another kind of socket, nothing is sent; a missing socket is a warning."""
     with capture_logs() as lines:
         notify(READY, environ)
     assert [line["event"] for line in lines] == events

@@ -28,7 +28,7 @@ async def abandoned(calls: BlockingCalls, call: Callable[[], object], begun: Eve
 
 @pytest.mark.parametrize("pool", [None, ANSWERS])
 async def test_result_and_exception_come_back(pool: ThreadPoolExecutor | None) -> None:
-    """A call in a thread is like a call."""
+    """A call in a thread returns its result or raises its exception."""
     calls = BlockingCalls("test", LimitsError)
     thread = await calls.run(threading.current_thread, pool)
     assert thread is not threading.main_thread()
@@ -46,7 +46,7 @@ async def test_result_and_exception_come_back(pool: ThreadPoolExecutor | None) -
     ],
 )
 async def test_an_abandoned_call_is_not_repeated(owner: str, error: type[Exception], text: str) -> None:
-    """While it hangs, the next one is refused at once and other owners are not; when it ends, calls work again."""
+    """While an abandoned call hangs, its owner's next one is refused at once and those of other owners are not."""
     calls, begun, release = OWNERS[owner](), Event(), Event()
 
     def hang() -> None:
@@ -101,7 +101,7 @@ def test_a_call_that_outlives_the_loop_ends_quietly() -> None:
 
 
 async def test_close_runs_beside_a_call_that_hangs() -> None:
-    """A call that ends the connection does not wait for one on the connection, nor does its failure matter."""
+    """A call that closes a connection does not wait for a hanging one on it, and its failure does not matter."""
     calls, release = BlockingCalls("test"), Event()
 
     def close() -> None:
@@ -115,7 +115,7 @@ async def test_close_runs_beside_a_call_that_hangs() -> None:
 
 
 async def test_close_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The exporter ends all the same, and its loop was not blocked meanwhile."""
+    """A close that hangs is given up without blocking the loop, and the exporter ends."""
     monkeypatch.setattr("quotascope.exporter.threads._LONGEST_CLOSE_SECONDS", 0.001)
     release = Event()
     await BlockingCalls("test").close(release.wait)

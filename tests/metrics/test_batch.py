@@ -71,7 +71,7 @@ def figures(registry: Registry, now_ms: int) -> dict[MetricName, str]:
 
 @given(trace=records, bound=st.floats(0.5, 1e8), check=st.booleans(), related=st.booleans())
 def test_records_as_one_by_one(trace: list[Record], bound: float, *, check: bool, related: bool) -> None:
-    """Violations, what was measured in them and the state afterwards are the scalar engine's to the last bit."""
+    """A batch has the scalar engine's violations, measured values and final state to the last bit."""
     ours, twins = sensors(bound, related=related), sensors(bound, related=related)
     whose, values, times_ms = columns(trace)
     batch = record_many(

@@ -84,7 +84,7 @@ class TestProduce:
         assert broker.channel.maybe_unmute()
 
     def test_longer_through_request(self) -> None:
-        """The longer of the two throttles, and its manager alone records it."""
+        """The longer of the two throttles is applied, and only its manager records it."""
         broker = Broker(produce=1000.0, request=1.0)
         decision = broker.quotas.produce(broker.request(150), 10_100, NOW, acks=1)
         assert muted(decision) == (REQUEST, 1000, 1000)
@@ -182,7 +182,7 @@ def mute(by: QuotaType, ms: int) -> Decision:
 
 
 def test_a_time_that_wrapped_around_is_none() -> None:
-    """The time is none alone, and beside the other quota's; tests/conformance has other times."""
+    """A time that wrapped around is no throttle, alone or beside another quota's; tests/conformance has other times."""
     decisions = [combine_produce(-1_294_977_296, request_ms, acks=1) for request_ms in (0, 7)]
     assert decisions == [Decision(), mute(REQUEST, 7)]
 

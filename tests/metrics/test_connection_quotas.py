@@ -66,7 +66,7 @@ def test_a_refused_connection_leaves_no_trace(registry: Registry) -> None:
 
 def test_a_wait_of_one_ms_is_a_refusal(registry: Registry) -> None:
     """
-    The shortest wait there is, and the connection is taken back all the same.
+    The shortest possible wait refuses a connection.
 
     Where 2000/s are allowed, the 2001st of a second is (2001 - 2000) / 2000 s too early: half a millisecond, which is
     rounded up.
@@ -92,7 +92,7 @@ def test_a_broker_past_its_limit_makes_acceptors_wait(registry: Registry) -> Non
 
 
 def test_a_listener_has_a_limit_of_its_own(registry: Registry) -> None:
-    """The longer wait counts; each is at most one window."""
+    """A listener has a limit of its own, of which and the broker's the longer wait counts, up to one window."""
     quotas = make(registry, max_rate=4)
     quotas.update_listener_rate("CLIENT", 1)
     assert [quotas.accept("CLIENT", EPOCH_MS) for _ in range(4)] == [0, 1_000, 1_000, 1_000]
@@ -110,7 +110,7 @@ def test_brokers_do_not_count_for_the_broker(registry: Registry) -> None:
 
 
 def test_a_listener_takes_over_the_brokers_limits(registry: Registry) -> None:
-    """Unless it has its own, as Kafka's configs do; so the brokers' listener is limited too."""
+    """A listener without its own limit has the broker's, as in Kafka; so the brokers' listener is limited too."""
     counts = ConnectionCounts(3, inter_broker_listener="BROKER")
     quotas = ConnectionQuotas(registry, EPOCH_MS, TWO, 1, counts)
     for listener in ("CLIENT", "BROKER"):

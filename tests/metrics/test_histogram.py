@@ -48,7 +48,7 @@ def test_linear_bins_begin_at_zero() -> None:
 
 
 def test_an_empty_range_can_be_cut() -> None:
-    """Kafka does not mind: what is above falls into the last bin, all else into the first."""
+    """An empty range is accepted, as in Kafka: higher values are in the last bin, all others in the first."""
     constant = ConstantBins(3, 7, 7)
     assert [constant.bin_of(value) for value in (6, 7, 8)] == [0, 0, 2]
     linear = LinearBins(3, 0)
@@ -131,7 +131,7 @@ def test_the_range_may_begin_anywhere() -> None:
 )
 def test_shares_at_the_edges(values: tuple[float, ...], share: float, percentile: float) -> None:
     """
-    Beyond all events lies infinity; more than a negative share is counted at once.
+    A share beyond all events is at infinity, and a negative one at the first bin.
 
     Shares have 32 bits: a third of the events is not more than a third rounded to these, but more than one in 64 bits.
     """

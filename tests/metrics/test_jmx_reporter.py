@@ -33,7 +33,7 @@ PRODUCE = "kafka.server:type=Produce,user=alice"
     ],
 )
 def test_the_whole_name_must_match(include: str, exclude: str, allowed: bool) -> None:  # noqa: FBT001 - expected
-    """A part of the name is not enough, neither to show nor to hide it."""
+    """A filter must match the whole name, to show or to hide it."""
     assert JmxFilter(include, exclude).allows(PRODUCE) is allowed
 
 
@@ -116,7 +116,7 @@ def test_an_attribute_that_fails_is_left_out(
 def test_a_group_that_jmx_would_not_take_is_refused(
     registry: Registry, reporter: JmxReporter, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The registry logs it, and the metric exists without an MBean."""
+    """A group that JMX would refuse is logged by the registry, and its metric has no MBean."""
     name = MetricName("a", "not:a=group")
     registry.add_metric(name, Gauge(lambda *_: 1))
     assert registry.remove_metric(name) is not None
@@ -136,7 +136,7 @@ def test_a_late_reporter_shows_what_exists() -> None:
 
 
 def test_the_prefix_is_settled_by_the_first_mbean(registry: Registry, reporter: JmxReporter) -> None:
-    """Names do not change while they are read; an empty prefix changes nothing before."""
+    """The first MBean fixes the prefix; before it, an empty prefix changes nothing."""
     assert registry.metrics()
     with pytest.raises(InvalidConfig):
         reporter.context_change({"_namespace": "kafka.client"})

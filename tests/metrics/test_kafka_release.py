@@ -30,7 +30,7 @@ def test_versions(text: str, release: KafkaRelease) -> None:
 
 @pytest.mark.parametrize("text", ["", "4", "4.", ".4", "4.x", "v4.4", "4.4 ", "4.4\n", "٤.٤", "4.4" + "0" * 9_999])
 def test_no_versions(text: str) -> None:
-    """Anything else is refused in a short message."""
+    """A text that is no version is refused in a short message."""
     with pytest.raises(MalformedName, match="not a version of Kafka") as caught:
         KafkaRelease.parse(text)
     assert len(str(caught.value)) < 300
@@ -38,7 +38,7 @@ def test_no_versions(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["4.0-zookeeper", "4.4.0-zk", "5.1-zk"])
 def test_there_is_no_zookeeper_mode_since_4_0(text: str) -> None:
-    """A version that names it contradicts itself."""
+    """A version of 4.0 or later with ZooKeeper mode is refused."""
     with pytest.raises(MalformedName, match=r"no ZooKeeper mode since 4\.0"):
         KafkaRelease.parse(text)
 
@@ -139,7 +139,7 @@ LEADER_AND_ISR = 4
     ],
 )
 def test_apis_show_the_releases_that_a_broker_may_be_of(apis: dict[int, int], expected: str) -> None:
-    """Between the first release with the newest version that it answers and the last one before that of the next."""
+    """Versions of APIs show the releases from the first that has them to the last before newer ones."""
     assert str(ReleaseRange.of_api_versions(apis)) == expected
 
 
@@ -149,7 +149,7 @@ def test_an_answer_about_apiversions_alone_shows_no_release() -> None:
 
 
 def test_levels_of_metadata_version() -> None:
-    """A level between two releases is the older one's; one above all is not known."""
+    """A level between two releases is the older one's, and a level above all is unknown."""
     assert KafkaRelease.of_metadata_version(15) == KafkaRelease(3, 6)
     assert KafkaRelease.of_metadata_version(33) == KafkaRelease(4, 4)
     assert KafkaRelease.of_metadata_version(6) is None

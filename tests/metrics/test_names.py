@@ -58,7 +58,7 @@ def test_any_name_can_be_sanitized(name: str) -> None:
 
 
 def test_what_other_encoders_write_is_decoded() -> None:
-    """A plus is a space; a name that was no text is shown as far as it can be."""
+    """A plus of another encoder is a space, and a name that was no text is decoded as far as possible."""
     assert desanitize("a+b%2bc") == "a b+c"
     assert desanitize("%FFa%E2%82") == "\ufffda\ufffd"
 
@@ -173,7 +173,7 @@ def test_refuses_what_names_no_mbean(text: str) -> None:
 
 @pytest.mark.parametrize("sign", [*',~:*?="x', "\n", "\t"])
 def test_any_sign_ends_a_value_in_quotes(sign: str) -> None:
-    """Java's `ObjectName` skips the sign behind quotes, whatever it is."""
+    """Any character ends a value in quotes, as Java's `ObjectName` skips it."""
     assert parse_object_name(f':a="1"{sign}b=c') == ("", {"a": "1", "b": "c"})
 
 
@@ -198,7 +198,7 @@ def test_other_peoples_names() -> None:
     ],
 )
 def test_spells_each_address_in_one_way(text: str, spelled: str) -> None:
-    """IPv6 in full, mapped IPv4 as what it is."""
+    """IPv6 is spelled in full, and a mapped IPv4 address as IPv4."""
     assert host_address(text) == spelled
 
 

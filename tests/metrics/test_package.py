@@ -26,7 +26,7 @@ from quotascope.metrics.engine.sampled import Sample, SampledStat
 
 
 def test_example_of_the_library() -> None:
-    """The engine's own example is what comes out."""
+    """The engine's example prints the output that it shows."""
     failed, tried = doctest.testmod(engine)
     assert (failed, tried) == (0, 11)
 

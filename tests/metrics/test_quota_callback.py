@@ -18,7 +18,7 @@ ALICE, BOB = Principal("alice in a"), Principal("bob in b")
 
 
 class Groups(QuotaCallback):
-    """Measures users by the group that ends their name, and lets each group use what was reported to it."""
+    """A callback that measures users by the group that ends their name, with the quotas reported to it."""
 
     def __init__(self) -> None:
         self.limits: dict[str, float] = {"a": 10.0}
@@ -165,13 +165,13 @@ def test_limits_requests_and_mutations(managers: QuotaManagers) -> None:
 
 
 def test_is_closed_with_the_managers(managers: QuotaManagers, groups: Groups) -> None:
-    """A node that stops lets go of it."""
+    """The callback is closed with the managers of its node."""
     managers.close()
     assert groups.reported == ["closed"]
 
 
 def test_most_of_it_need_not_be_written() -> None:
-    """Tags and limits must be; the rest has nothing to do unless the callback says otherwise."""
+    """A callback needs tags and limits only; its other methods do nothing by default."""
     callback = QuotaCallback()
     entity = QuotaEntity(user="u")
     callback.configure({})

@@ -75,7 +75,7 @@ class TestRecording:
 
     @pytest.mark.parametrize("throttle_time_ms", [0, -1, -1_294_977_296])
     def test_not_at_all(self, engine: Engine, throttle_time_ms: int) -> None:
-        """Zero is no throttle, and neither is a time that wrapped around."""
+        """Neither zero nor a time that wrapped around is a throttle."""
         engine.manager.throttle(ALICE, "c", throttle_time_ms, ThrottleCallback(), now_ms=0, now_ns=0)
         assert metric_of(engine.registry, "queue-size", "Produce", {}).value(EPOCH_MS) == 0.0
         assert set(engine.registry.sensors()) == {"Produce-delayQueue"}

@@ -101,7 +101,7 @@ def test_refuses_entities(entity: Mapping[str, str | None], message: str) -> Non
     ],
 )
 def test_refuses_values(entity: Mapping[str, str | None], key: str, value: float, message: str) -> None:
-    """The key is named, and what is wrong with its value."""
+    """A wrong value is refused with its key and what is wrong."""
     [problem] = validate_alteration(entity, [(key, value)])
     assert problem.key == key
     assert message in problem.message

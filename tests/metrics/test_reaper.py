@@ -101,7 +101,7 @@ def test_due_channels_leave_in_order(delays: list[int], now: int) -> None:
     ids=["something is due", "with the first delay", "a wake that came too early is not lost"],
 )
 def test_a_wait_ends(throttles_ms: list[int], now_ns: int, left: int) -> None:
-    """No one waits for longer than needed."""
+    """A wait ends as soon as its channel is due."""
     queue = DelayQueue()
     for ms in throttles_ms:
         queue.add(channel(ms))
@@ -214,7 +214,7 @@ class TestExpiry:
         assert times[:2] == [0, 1]
 
     def test_waits_before_the_first_time(self) -> None:
-        """Closed within its period it never expires anything."""
+        """A thread that is closed within its first period expires nothing."""
         times: list[int] = []
         ExpiryThread(times.append, lambda: 0, period_s=3_600.0).close()
         assert times == []

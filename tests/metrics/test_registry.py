@@ -80,7 +80,7 @@ class TestMetrics:
     """Metrics that no sensor feeds, and their values."""
 
     def test_a_taken_name_is_an_error(self, registry: Registry) -> None:
-        """The first metric stays, and what was returned before does not change under the reader."""
+        """A name in use is an error; the first metric stays, and returned mappings do not change."""
         names = registry.metrics()
         metric = registry.add_metric(NAME, SEVEN)
         with pytest.raises(DuplicateMetric):
@@ -89,7 +89,7 @@ class TestMetrics:
         assert NAME not in names
 
     def test_if_absent(self, registry: Registry) -> None:
-        """A program that comes second gets the first one's metric."""
+        """A second program with the same name gets the first one's metric."""
         metric = registry.add_metric_if_absent(NAME, SEVEN, MetricConfig(samples=5))
         assert registry.add_metric_if_absent(NAME, Gauge(lambda *_: "x")) is metric
         assert (metric.config.samples, metric.value(EPOCH_MS)) == (5, 7.0)
@@ -153,7 +153,7 @@ class TestSensors:
         assert registry.get_sensor("child") is orphan
 
     def test_a_value_in_time_saves_the_sensor(self, registry: Registry) -> None:
-        """Expiry looks again once it has the sensor's lock."""
+        """A sensor that records in time stays, as expiry looks again once it has the sensor's lock."""
         sensor = registry.sensor("s", EPOCH_MS, inactive_seconds=1)
         now_ms = EPOCH_MS + 1_001
         with sensor.lock:
@@ -164,7 +164,7 @@ class TestSensors:
         assert registry.get_sensor("s") is sensor
 
     def test_expires_in_a_thread_if_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Brokers do, clients do not; closing the registry ends it."""
+        """A registry expires sensors in a thread on request, as brokers do, until it is closed."""
         removed = threading.Event()
 
         class Waiting(MetricsReporter):
@@ -184,7 +184,7 @@ class TestReporters:
     """Notifications of reporters."""
 
     def test_hears_everything_in_order(self) -> None:
-        """Context first, then what exists, then what comes and goes."""
+        """A reporter gets the context first, then existing metrics, then additions and removals."""
         reporter = Recorder()
         registry = Registry(reporters=[reporter], namespace="kafka.server")
         registry.sensor("s", EPOCH_MS).add(NAME, CumulativeSum())

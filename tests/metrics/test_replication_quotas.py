@@ -30,7 +30,7 @@ def make_quota(registry: Registry, quota: Quota | None = None) -> ByteRateQuota:
 
 
 def test_without_a_bound_nothing_is_in_violation(registry: Registry) -> None:
-    """Before one was set, and after it was taken away."""
+    """Without a bound, before one was set or after its removal, no rate is a violation."""
     quota = make_quota(registry)
     quota.record(1e18, EPOCH_MS)
     assert quota.violation(EPOCH_MS) is None
@@ -41,7 +41,7 @@ def test_without_a_bound_nothing_is_in_violation(registry: Registry) -> None:
 
 
 def test_the_sensor_lives_an_hour(registry: Registry) -> None:
-    """Asking does not keep it, and a new one starts without history."""
+    """A sensor lives for an hour after its last record, and a new one has no history."""
     quota = make_quota(registry, Quota(5))
     quota.record(10, EPOCH_MS)
     assert registry.expire_sensors(EPOCH_MS + 3_600_000) == ()
@@ -105,7 +105,7 @@ def test_metrics_and_keys_are_named_as_kafkas(registry: Registry) -> None:
 
 
 def test_closing_removes_the_metrics_of_waits(registry: Registry) -> None:
-    """The rates stay until they expire."""
+    """Closing removes the metrics of waits, and rates stay until they expire."""
     quotas = TieredStorageQuotas(registry, (10, WindowConfig()))
     quotas.copy.record(20, EPOCH_MS)
     quotas.wait_ms(RLMQuotaType.COPY, EPOCH_MS)
@@ -145,7 +145,7 @@ def test_parses(text: str, partitions: tuple[int, ...]) -> None:
     ],
 )
 def test_refuses_what_brokers_cannot_read(text: str) -> None:
-    """No matter whether Kafka would store it."""
+    """A list that brokers cannot read is refused, whether or not Kafka would store it."""
     with pytest.raises(InvalidConfig):
         parse_throttled_replicas(text, 101)
 

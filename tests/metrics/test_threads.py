@@ -36,13 +36,13 @@ TEN_TOKENS = MetricConfig(10, 1_000, quota=Quota(1.0))
 
 @pytest.fixture
 def pool() -> Iterator[ThreadPoolExecutor]:
-    """Threads whose errors are not lost."""
+    """Yield threads whose errors are raised."""
     with ThreadPoolExecutor(THREADS) as pool:
         yield pool
 
 
 class Interrupting(float):
-    """A number during whose addition or subtraction something else happens."""
+    """A number whose addition or subtraction is interrupted by other work."""
 
     during: Callable[[], object]
 

@@ -73,7 +73,7 @@ def test_equal_by_all_settings() -> None:
 
 
 def test_with_quota_keeps_the_rest() -> None:
-    """Another bound, and nothing else, is different."""
+    """A config with another quota differs in the quota alone."""
     settings = MetricConfig(3, 10, 5, None, {"a": "b"}, RecordingLevel.TRACE, KafkaRelease(3, 7))
     config = settings.with_quota(Quota(1.0))
     assert repr(config) == (
@@ -107,7 +107,7 @@ def test_equal_by_bound_and_direction() -> None:
 @pytest.mark.parametrize("config", [WindowConfig, ManagerConfig])
 @pytest.mark.parametrize(("samples", "seconds"), [(0, 1), (1, 0), (-1, 1)])
 def test_refuses_windows_of_no_length(config: type[WindowConfig], samples: int, seconds: int) -> None:
-    """No broker starts with them either."""
+    """Windows of no length are refused, with which no broker starts either."""
     with pytest.raises(InvalidConfig, match="at least 1 window of at least 1 s"):
         config(samples=samples, window_seconds=seconds)
 
@@ -244,5 +244,5 @@ def test_values_pass_between_processes() -> None:
     ]
 )  # fmt: skip
 def test_reprs_are_one_line(value: object, text: str) -> None:
-    """A reader of a log sees what it is, and a hostile name cannot break the line."""
+    """A repr is one line that names the object, whatever a hostile name holds."""
     assert repr(value) == text

@@ -26,7 +26,7 @@ SCRIPT = '"$(quotascope spark submit-script)" '
 
 
 def commands(page: str) -> list[list[str]]:
-    """The command lines of quotascope in the blocks of a page, those under spark-submit, too, without the name."""
+    """Return the command lines of quotascope on a page, also those under spark-submit, without the name."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     fences = re.findall(r"^```(.*)\n((?:.*\n)*?)```$", text, re.MULTILINE)
     blocks = [block for language, block in fences if language in ("", "sh", "bash")]
@@ -47,7 +47,7 @@ def test_pages_have_commands() -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_are_understood(page: str) -> None:
-    """Every option that a page shows is one, and none that is needed is left out."""
+    """Every option on a page exists, and no required one is missing."""
     for words in commands(page):
         command: Any = typer.main.get_command(app)
         remaining = words
@@ -89,7 +89,7 @@ def test_reasons_and_layouts() -> None:
 
 
 def test_sizes() -> None:
-    """The bytes of a line are those of the log in the tests."""
+    """The documented bytes of a line are those of the log in the tests."""
     count = len(captured())
     plain = sum(len(text) + 1 for text in captured()) / count
     packed = CAPTURE.stat().st_size / count

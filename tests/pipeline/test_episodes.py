@@ -24,7 +24,7 @@ Figures = tuple[int, int, int, int, int]
 
 
 def throttled(after_ms: int, throttle_ms: int = 0, **change: Any) -> dict[str, Any]:
-    """A request, by default a Produce, that was decided so long after the start."""
+    """Return a request, by default a Produce, that was decided so long after the start."""
     usual = {"api_key": 0, "produce_bytes": 1}
     return {"timestamp": START_MS + after_ms, "throttle_ms": throttle_ms, **usual, **change}
 
@@ -74,7 +74,7 @@ def test_the_quota_type_is_that_of_the_api(change: dict[str, Any], kind: str) ->
 
 
 def test_clients_and_brokers_have_their_own() -> None:
-    """Names come through as they were sent, also in a search for one of them."""
+    """Each client has episodes of its own on each broker, with its name unchanged, also in a search."""
     each = [throttled(0, 9, user=name, client_id=name, broker=broker) for name in HOSTILE for broker in "12"]
     fragments = fragments_of(history_of(requests(*each)))
     keys = {tuple(row[name] for name in KEY[:3]) for row in fragments.to_pylist()}
@@ -133,7 +133,7 @@ def test_a_history_counts_each_throttle_once(tmp_path: Path, monkeypatch: pytest
 
 
 def test_an_older_history_gets_its_episodes(tmp_path: Path) -> None:
-    """The next update adds them, of all requests."""
+    """The next update adds the episodes of all requests to an older history."""
     source = IngestTables.create(str(tmp_path)).requests
     append(source, "1", requests(throttled(0, 5)))
     History.create(str(tmp_path)).update(source)

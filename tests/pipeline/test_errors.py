@@ -8,7 +8,7 @@ from quotascope.pipeline import errors
 
 
 def drawn(kind: type[Exception], indent: str = "    ") -> list[str]:
-    """The names of the errors below one, as the drawing has them."""
+    """Return the names of the errors below one, as the drawing has them."""
     below = [child for child in vars(errors).values() if isinstance(child, type) and child.__base__ is kind]
     return [line for each in below for line in (f"{indent}{each.__name__}", *drawn(each, indent + "    "))]
 

@@ -43,7 +43,7 @@ def losses(*parts: Parsed, nodes: int = 0) -> Losses:
 def numbered(
     numbers: Sequence[int], *, port: int = 40_000, second: int = 0, software: str = "librdkafka", **fields: Any
 ) -> list[bytes]:
-    """Requests of a connection, one a second."""
+    """Return requests of a connection, one a second."""
     return [
         line(
             header={"correlationId": number, "clientId": fields.get("client", "app")},
@@ -116,7 +116,7 @@ def test_java_clients_of_all_brokers() -> None:
 
 @pytest.mark.parametrize(("nodes", "share"), [(1, 0.5), (0, 0.5), (3, None)])
 def test_numbers_that_another_node_may_have(nodes: int, share: float | None) -> None:
-    """A Java client's gap is a loss with one node, one with a condition if no node is named, and unknown with more."""
+    """A gap of a Java client is a loss with one node, unknown with more, and conditional if no node is named."""
     losses_found = losses(parsed(numbered(range(0, 20, 2), software=JAVA)), nodes=nodes)
     assert (
         losses_found.share()
@@ -161,11 +161,7 @@ def _parts(text: str, size: int) -> list[str]:
 @example(list(range(len(SMALL))), {3}, set(), "CRI in pieces")
 @example(list(range(len(SMALL))), set(), set(), "docker json-file")
 def test_what_happens_to_lines(order: list[int], dropped: set[int], doubled: set[int], form: str) -> None:
-    """
-    Lines that are dropped, doubled, reordered and wrapped.
-
-    What is kept is exact, what is lost is told, and nothing is told that is not lost.
-    """
+    """Lines that are dropped, doubled, reordered and wrapped are counted exactly, without false losses."""
     kept_share = [number for number in order if number not in dropped]
     texts: list[bytes] = []
     for number in kept_share:

@@ -26,11 +26,7 @@ ALICE = LimitGroup(QuotaType.PRODUCE, "alice", None)
 
 
 def test_peak_is_the_mean_over_eleven_seconds() -> None:
-    """
-    A burst of one second is spread, as a broker spreads it; what is older than its windows is gone.
-
-    Thread time is in percent of a thread.
-    """
+    """A peak is the mean over eleven seconds, as a broker measures a burst. Thread time is in percent of a thread."""
     starts = np.array([0, 5_000, 20_000])
     amounts = np.array([11_000, 11_000, 1_100])
     assert peaks(QuotaType.PRODUCE, starts, amounts).tolist() == [1_000, 2_000, 100]
@@ -38,7 +34,7 @@ def test_peak_is_the_mean_over_eleven_seconds() -> None:
 
 
 def test_long_histories_are_drawn_in_pieces() -> None:
-    """A piece has the mean over all of it, and its highest peak."""
+    """Each piece of a long history has its mean and its highest peak."""
     starts = MONDAY + np.arange(0, 7 * 86_400) * 1_000
     amounts = np.where(np.arange(starts.size) == 1_000, 11_000, 11)
     drawn = curve_of(QuotaType.PRODUCE, starts, amounts, (MONDAY, int(starts[-1]) + 1_000))
@@ -130,7 +126,7 @@ def test_hours_have_names() -> None:
     ],
 )
 def test_calibration_has_a_ratio_where_it_can_be_one(replayed_ms: int, sentence: str) -> None:
-    """A candidate that was not in force shows nothing of a replay's accuracy; programs get the ratio all the same."""
+    """A candidate that was not in force has no ratio as a calibration on the page; JSON has it all the same."""
     logged = LoggedThrottle(requests=3, throttle_ms=2_000)
     text = logged.against(replayed_ms, 0)
     assert f"the log has 2 s of throttle time for 3 requests; the replay of the first candidate has {sentence}" in text
@@ -139,7 +135,7 @@ def test_calibration_has_a_ratio_where_it_can_be_one(replayed_ms: int, sentence:
 
 
 def test_calibration_names_the_part_of_request_quotas() -> None:
-    """The log lacks part of their thread time, so that their share of the ratio is a hint."""
+    """The share of request quotas in the ratio is named, as the log lacks part of their thread time."""
     logged = LoggedThrottle(requests=3, throttle_ms=2_000)
     assert "(1.00 times that)" in logged.against(2_000, 1_500)
     assert "Request quotas imposed 1.50 s of it" in logged.against(2_000, 1_500)

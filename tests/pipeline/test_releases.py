@@ -61,7 +61,7 @@ def test_releases_are_kept_with_the_table(tmp_path: Path) -> None:
 
 
 def test_a_table_that_knows_no_release(tmp_path: Path) -> None:
-    """The release is unknown where no answer named one, or one before KRaft did."""
+    """The release is unknown if no answer named one, or only one before KRaft did."""
     log, folder = tmp_path / "a.log", tmp_path / "usage"
     log.write_bytes(b"\n".join([line(), answer(9, 3)]))
     ingest_logs([str(log)], str(folder), IngestOptions(broker="1"))
@@ -139,7 +139,7 @@ def test_a_level_that_is_not_known_is_said() -> None:
     ],
 )
 def test_what_a_release_does_not_do_is_said(version: str, words: str) -> None:
-    """A release that enforces mutation quotas has no such note."""
+    """A note says that a release does not enforce mutation quotas, and one that does has no such note."""
     assert words in followed(KafkaRelease.parse(version)).note
     assert words not in followed(KafkaRelease(4, 4)).note
 

@@ -58,7 +58,7 @@ def test_other_numbers_are_reported(shape: TopicShape, differences: str) -> None
 
 
 def test_another_program_was_quicker() -> None:
-    """A created topic is checked like any other; if the brokers do not know it yet, nothing is said of its numbers."""
+    """A topic that another program created is checked, unless the brokers do not know it yet."""
     with pytest.raises(OtherTopic):
         ensure(Topics(None, THERE), "log", shape_of(12, None, None), 1)
     unknown = TopicFound(partitions=None, replication_factor=None)

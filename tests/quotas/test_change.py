@@ -68,7 +68,7 @@ def test_what_a_controller_refuses_is_refused_before() -> None:
 
 
 def test_what_is_not_there_cannot_be_removed() -> None:
-    """Most likely another entity was meant, such as the pair instead of the user."""
+    """Removing a quota that does not exist is an error, as another entity is probably meant."""
     with pytest.raises(InvalidQuotas, match=r"^user alice: has no 'consumer_byte_rate' to remove"):
         without(NOW, ALICE, [CONSUME])
     with pytest.raises(InvalidQuotas, match=r"^bob / <default>: has no quota to remove"):
@@ -87,7 +87,7 @@ def test_measuring_only() -> None:
 
 @pytest.mark.parametrize("entity", [DEFAULT_USER, QuotaEntity(None, "c"), QuotaEntity(None, DEFAULT)])
 def test_no_limit_is_lifted_by_measuring(entity: QuotaEntity) -> None:
-    """Levels 6 to 8 lose their clients to the default pair; the message names whose, and what to do."""
+    """Measuring that would free clients of levels 6 to 8 from their limits is refused with their rules."""
     old = QuotaSet({entity: {PRODUCE: 7.0}})
     with pytest.raises(InvalidQuotas) as refused:
         measure_only(old, DEFAULT_PAIR, UNREACHED)

@@ -13,7 +13,7 @@ from quotascope.quotas import Entity, IpEntity, QuotasError, QuotaSet, from_admi
 
 
 def test_a_default_is_no_name() -> None:
-    """The default entity is None for the Admin API; a name that only looks like it is a name."""
+    """The default entity is None in the Admin API, and a name that looks like it is a name."""
     assert to_admin(QuotaEntity(DEFAULT, "<default>")) == {"user": None, "client-id": "<default>"}
     assert to_admin(IpEntity(DEFAULT)) == {"ip": None}
 
@@ -69,7 +69,7 @@ def test_a_value_is_read_back_exactly(value: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "nan", "inf", ".5", "0100", "1:30", "0x10", "1__0", "1e", "٣", "1 0", "1\n"])
 def test_what_is_no_plain_number_is_none(text: str) -> None:
-    """YAML and Python would make something else of most of them."""
+    """A text that is no plain number is refused, although YAML or Python would convert it."""
     assert number(text) is None
 
 
@@ -85,7 +85,7 @@ def test_a_set_is_what_the_cluster_reports(quotas: QuotaSet) -> None:
 
 
 def test_the_order_is_that_of_people() -> None:
-    """Users with their clients below them, then clients, then addresses; a default before names."""
+    """Entities are sorted as users with their clients, clients, then addresses; a default before names."""
     ordered = [entity for entity, _, _ in SHAPES]
     assert list(QuotaSet({entity: {PRODUCE: 1.0} for entity in reversed(ordered)})) == ordered
 

@@ -82,7 +82,7 @@ def read(tmp_path: Path) -> Read:
 
 
 def test_everything_that_a_team_has(read: Read) -> None:
-    """Names are as series have them; patterns stay; budgets are by quota type."""
+    """A team has names as in series, patterns unchanged, and budgets by quota type."""
     payments, other = read(EVERYTHING)
     assert payments == Team(
         name="payments",
@@ -142,7 +142,7 @@ def test_all_mistakes_are_named_by_line_and_key(read: Read) -> None:
     ],
 )
 def test_a_file_without_teams_is_refused(text: str, said: str, read: Read) -> None:
-    """No team is not the same as a file that was cut."""
+    """A file without teams is refused, as it may have been truncated."""
     with pytest.raises(InvalidQuotas) as caught:
         read(text)
     assert said in str(caught.value)
@@ -201,7 +201,7 @@ def _verdict(name: str | None, pattern: str | None, candidate: str) -> bool | No
 
 
 def slowly(entries: list[list[Clients]], user: str, client_id: str) -> str:
-    """Return the team by one comparison after the other."""
+    """Return the team by comparing one entry after the other."""
     for number, team in enumerate(entries):
         for one in team:
             verdicts = (

@@ -103,7 +103,7 @@ IDLE = (QuotaType.PRODUCE, QuotaEntity("svc:team a"))
 @pytest.mark.slow
 @pytest.mark.parametrize("key", sorted(read_rules(rules_path("kafka-4.4.0")).quotas, key=str), ids=str)
 def test_each_rule_that_throttled_a_client_is_needed(key: Key) -> None:
-    """Leaving out a single one is found out, except where no client came near it."""
+    """Leaving out a rule is found, except for one that no client came near."""
     rules = read_rules(rules_path("kafka-4.4.0"))
     others = {each: value for each, value in rules.quotas.items() if each != key}
     result = check(read_log(log_path("kafka-4.4.0")), replace(rules, quotas=others))
@@ -125,7 +125,7 @@ def _main(*arguments: str) -> Result:
 
 @pytest.mark.slow
 def test_the_commands_exit_code(tmp_path: Path) -> None:
-    """0 when all totals hold, 1 when one does not, 2 when there is nothing to compare."""
+    """The exit code is 0 when all totals hold, 1 when one does not, and 2 without any to compare."""
     log, rules = log_path("kafka-4.4.0"), rules_path("kafka-4.4.0")
     right = _main(str(log), str(rules))
     assert right.exit_code == 0
@@ -152,7 +152,7 @@ def test_the_commands_exit_code(tmp_path: Path) -> None:
     ],
 )
 def test_arguments_without_sense(arguments: list[str], message: str) -> None:
-    """Exit code 2, and what is wrong; make passes on an empty text for a variable that is not set."""
+    """Senseless arguments end with exit code 2 and a message; make passes an empty text for an unset variable."""
     result = _main(*arguments)
     assert (result.exit_code, message in result.output.replace("\n", " ")) == (2, True)
 

@@ -20,7 +20,7 @@ T0 = 1_700_000_000_000
 
 
 def request(line: int = 1, *, connection: str = "c", **changed: int) -> Request:
-    """A DescribeCluster that took one ms of a handler and left in half a ms."""
+    """Return a DescribeCluster that took one ms of a handler and half a ms to send."""
     given = {"decided_ms": T0, "throttle_ms": 0, "thread_ns": 1_000_000, **changed}
     return Request(
         line=line,
@@ -103,7 +103,7 @@ def test_a_windows_beginning_lies_within_its_handlers_time(error_ms: int, found:
 
 
 def test_the_first_answer_settles_a_window() -> None:
-    """Later ones are held against it, by the two ms that their own moments may be off."""
+    """The first answer fixes a window's beginning, with which later ones must agree within two ms."""
     moments = Moments()
     moments.charged("s", T0, request(1, thread_ns=3_000_000))
     for line, error_ms in ((2, 3), (3, 3), (4, 4), (5, 1), (6, 0), (7, 6)):
@@ -140,18 +140,18 @@ SHOWN = shown(500, 1000, 10_000, 2.0)
     ],
 )
 def test_a_throttle_shows_what_the_sensor_held(seen: Shown, held: float, missing: float) -> None:
-    """A throttle shows it to the rounding of one ms."""
+    """A throttle shows the sensor's sum, to the rounding of one ms."""
     assert seen.missing(held) == pytest.approx(missing)
 
 
 def test_what_is_exact() -> None:
-    """A throttle below a whole window shows what the sensor held, to the rounding of one ms; that of one does not."""
+    """A throttle below a whole window shows the sensor's sum to one ms, and one of a window does not."""
     assert (SHOWN.exact, shown(1000, 1000, 10_000, 2.0).exact) == (True, False)
     assert [SHOWN.least, SHOWN.most] == pytest.approx([20.999, 21.001])
 
 
 def _busy(time: UnloggedTime, count: int) -> None:
-    """Requests that together can hold 3 ms each: one of a handler, two of the network."""
+    """Return requests that together can hold 3 ms each: one of a handler, two of the network."""
     for line in range(1, count + 1):
         each = request(line)
         time.handled("s", each, CONFIG)
@@ -175,7 +175,7 @@ def test_no_more_is_inferred_than_is_plausible() -> None:
 
 
 def test_what_authentication_took_is_booked_where_the_connection_was_opened() -> None:
-    """The first answer that shows it whole says how much, for the next pass."""
+    """The time of authentication is booked where the connection was opened, as the first whole answer shows it."""
     time = UnloggedTime()
     _busy(time, 200)
     time.answered("s", request(201), CONFIG, 20.0, shown(1000, 1000, 10_000, 2.0))
@@ -195,7 +195,7 @@ def test_false_alarms_do_not_add_up() -> None:
 
 
 def test_the_share_of_the_send_time_is_learned() -> None:
-    """A network thread that is charged for more than the send time is so for what follows."""
+    """A network thread that is charged for more than the send time is charged so from then on."""
     time = UnloggedTime()
     _busy(time, 200)
     time.answered("s", request(201), CONFIG, 21.0, SHOWN)

@@ -96,7 +96,7 @@ def test_answered_fetches_of_a_real_log_could_have_been_rebuilt() -> None:
 
 
 def test_a_session_remembers_what_a_fetch_does_not_name() -> None:
-    """Incremental requests name what changed (KIP-227)."""
+    """A fetch session has the partitions that an incremental request does not name (KIP-227)."""
 
     def message(epoch: int, offset: int | None, forgotten: int | None = None) -> Any:
         partitions = [{"partition": 0, "fetchOffset": offset, "partitionMaxBytes": 9}]
@@ -211,7 +211,7 @@ Case = tuple[int, tuple[Any, ...], Any]
 
 
 def _captured(api_key: int) -> Any:
-    """The JSON of a real request that has both its parts."""
+    """Return the JSON of a real request that has both its parts."""
     mark = f'"requestApiKey":{api_key},'.encode()
     messages = (json.loads(text[text.index(b"{") : text.rindex(b"}") + 1]) for text in captured() if mark in text)
     return next(each for each in messages if each["request"] and each["response"])
@@ -268,7 +268,7 @@ def test_a_line_of_another_shape_is_left_out(case: Case) -> None:
 
 
 def test_a_fetch_of_an_old_version_has_no_session_and_no_limit() -> None:
-    """Before version 3 it names no `maxBytes`, before version 7 no session."""
+    """A fetch has no `maxBytes` before version 3, and no session before version 7."""
     entry = _captured(1)
     for name in ("maxBytes", "sessionId", "sessionEpoch", "forgottenTopicsData"):
         del entry["request"][name]

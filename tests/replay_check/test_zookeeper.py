@@ -70,5 +70,5 @@ def test_requests_that_only_validate_cost_nothing(text: str) -> None:
 
 
 def test_requests_that_only_validate_cost_as_much_under_kraft() -> None:
-    """The controller charges before it looks whether to apply the change."""
+    """Under KRaft a validation costs as much as a change, which is charged before it is applied."""
     assert predicted(KafkaRelease(4, 1), validate_only=True) == predicted(KafkaRelease(4, 1), validate_only=False) > 10

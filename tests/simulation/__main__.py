@@ -32,7 +32,7 @@ _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a folder of a random name with
 
 
 def main() -> int:
-    """Return 1 when something did not hold, else 0."""
+    """Return 1 when a rule did not hold, else 0."""
     parser = argparse.ArgumentParser(prog="make simulate ARGS=…", description=__doc__)
     parser.add_argument("--seconds", type=int, default=60, help="for each simulation")
     parser.add_argument("--seed", type=int, help="this one only")

@@ -64,7 +64,7 @@ class Killed(BaseException):
 
 
 class Broken(AssertionError):
-    """Something does not hold; the message has the seed and what was done."""
+    """An invariant that does not hold; the message has the seed and the steps."""
 
 
 class Simulation:

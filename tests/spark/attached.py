@@ -29,7 +29,7 @@ def busy(spark: SparkSession) -> dict[str, Any]:
 
 
 def stopped_and_started(spark: SparkSession) -> list[dict[str, Any]]:
-    """Three applications in one driver, one after the other: two whose listener is closed after them, one that is left alone."""
+    """Run three applications in one driver, closing the listeners of the first two afterwards."""
     reported = [_stopped(spark, "first", interval_seconds=3_600)]
     reported.append(_stopped(SparkSession.builder.getOrCreate(), "second"))
     session = SparkSession.builder.getOrCreate()

@@ -148,7 +148,7 @@ def _confluent_other() -> Never:
 
 
 def quoted_source(spark: SparkSession) -> None:
-    """An application's error whose traceback quotes source lines that name quota errors."""
+    """Raise an application's error whose traceback quotes source lines that name quota errors."""
     run(spark, _quoted)
 
 
@@ -158,7 +158,7 @@ def _quoted() -> None:
 
 
 def quoted_message(spark: SparkSession) -> None:
-    """An application's error whose message and notes hold lines that look like quota errors."""
+    """Raise an application's error whose message and notes have lines that look like quota errors."""
     run(spark, _quoted_message)
 
 
@@ -170,7 +170,7 @@ def _quoted_message() -> Never:
 
 
 def exception_group(spark: SparkSession) -> None:
-    """A group of errors, one of them confluent-kafka's error 89."""
+    """Raise a group of errors, one of them confluent-kafka's error 89."""
     run(spark, _group)
 
 
@@ -185,7 +185,7 @@ def _group() -> Never:
 
 
 def worker_exit(spark: SparkSession) -> None:
-    """The Python worker is gone, as when the kernel kills it for its memory."""
+    """End the Python worker, as when the kernel kills it for its memory."""
     run(spark, _exit)
 
 

@@ -47,9 +47,9 @@ def watched(spark: "SparkSession") -> Iterator["Watched"]:
 @pytest.fixture(scope="session")
 def local_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkProcess"]:
     """
-    A driver in another process, whose executor is in a third, with the plugin: `local_cluster.call(job, …)`.
+    Yield a driver in another process with the plugin, whose executor is in a third.
 
-    Kill the executor, not the driver.
+    Call jobs by `local_cluster.call(job, …)`. Kill the executor, not the driver.
     """
     from tests.spark.java_udf import jars  # noqa: PLC0415
     from tests.spark.process import spark_process  # noqa: PLC0415

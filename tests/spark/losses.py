@@ -18,7 +18,7 @@ TASKS = 2
 
 
 def executor_killed(spark: SparkSession) -> None:
-    """The executor is killed while both of its tasks run; needs a cluster."""
+    """Kill the executor while both of its tasks run; needs a cluster."""
     once = Path(mkdtemp(prefix="executor-"))
 
     def work(rows: Iterable[int]) -> Iterable[int]:
@@ -52,7 +52,7 @@ def _executor() -> int:
 
 
 def shuffle_lost(spark: SparkSession) -> None:
-    """The files of a shuffle vanish between two jobs, so that the second has to make them again."""
+    """Remove the files of a shuffle between two jobs, so that the second has to make them again."""
     pairs = spark.sparkContext.parallelize(range(100), 2).map(_pair)
     grouped = pairs.groupByKey(1)
     grouped.count()
@@ -65,7 +65,7 @@ def shuffle_lost(spark: SparkSession) -> None:
 
 
 def shuffle_lost_with_executor(spark: SparkSession) -> None:
-    """The executor is killed while it reads a shuffle, so that both stages run again; needs a cluster."""
+    """Kill the executor while it reads a shuffle, so that both stages run again; needs a cluster."""
     once = Path(mkdtemp(prefix="shuffle-")) / "killed"
 
     def killed_once(rows: Iterable[object]) -> Iterable[object]:

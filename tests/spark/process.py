@@ -22,7 +22,7 @@ Job = Callable[Concatenate[SparkSession, Arguments], Answer]
 
 
 class JobFailed(Exception):
-    """A job raised something in its process, or the process ended; the message holds what it wrote."""
+    """An error of a job or of its process; the message holds what it wrote."""
 
 
 def variables(version: str, folder: Path, *more: Path) -> dict[str, str]:

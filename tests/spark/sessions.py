@@ -87,7 +87,7 @@ def ours() -> "SparkSession":
 
 
 def end(session: "SparkSession", seconds: float = 60) -> None:
-    """Stop it, and its JVM, too: nothing is left for the interpreter's own end."""
+    """Stop the session and its JVM, so that nothing is left for the interpreter's own end."""
     from pyspark import SparkContext  # noqa: PLC0415 - as above
 
     session.stop()

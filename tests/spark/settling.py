@@ -27,7 +27,7 @@ def _is_idle(context: Any) -> None:
 
 
 def mark(spark: SparkSession) -> None:
-    """A job that makes Spark write out what it holds back of the case before it."""
+    """Run a job that makes Spark write out what it holds back of the case before it."""
     settle(spark)
     spark.sparkContext.setJobGroup(MARK, MARK)
     spark.range(1).rdd.count()

@@ -148,7 +148,7 @@ def test_a_job_without_logging_says_where_its_metrics_are(tmp_path: Path) -> Non
 
 
 def test_application_has_one_listener(spark: SparkSession, listened: Callable[..., Listener]) -> None:
-    """Whichever of its sessions is asked; it goes on until all have closed it."""
+    """An application has one listener for all of its sessions, until all have closed it."""
     listener = listened()
     assert attach(spark.newSession()) is listener
     assert attach(spark.sparkContext) is listener
@@ -194,7 +194,7 @@ def test_successes_do_not_fill_the_queue(spark: SparkSession) -> None:
 
 
 def test_long_text_is_one_event_lost(spark: SparkSession) -> None:
-    """An event of over a million characters is not brought here, and those around it are."""
+    """An event of over a million characters is lost, and the events around it are not."""
     with pulled(spark) as books, pytest.raises(Exception, match="xxx"):
         spark.sql("select assert_true(id < 0, repeat('x', 1000000)) from range(0, 1, 1, 1)").collect()
     assert books.lost_ends == ATTEMPTS
@@ -259,7 +259,7 @@ def test_queries_come_the_same_way(spark: SparkSession, listened: Callable[..., 
 
 
 def _queries(spark: SparkSession, listener: Listener) -> dict[str, int]:
-    """Run a query for one batch; the names that were seen, with their restarts."""
+    """Run a query for one batch; return the names that were seen, with their restarts."""
     rows = spark.readStream.format("rate").option("numPartitions", 1).load()
     query = rows.writeStream.format("noop").queryName(f"seen by {listener.source}").start()
     eventually(lambda: some([each for each in listener.collect().queries if each.phases]), 60)
@@ -288,7 +288,7 @@ def test_property_of_a_session_enables(spark: SparkSession, monkeypatch: pytest.
 
 
 def test_account_is_left_behind(spark: SparkSession, listened: Callable[..., Listener], tmp_path: Path) -> None:
-    """When the listener is closed, in the file that a setting names; one that cannot be written is a problem."""
+    """Closing the listener writes its account to the file that a setting names; a failure is a problem."""
     listened(summary_file=str(tmp_path / "{app_id}.json")).close()
     app_id = spark.sparkContext.applicationId
     assert (tmp_path / f"{app_id}.json").exists()

@@ -97,10 +97,10 @@ def test_source_is_reported(facts: Facts) -> None:
 
 def test_books_of_both_sessions(facts: Facts) -> None:
     """
-    Queries count once, though the event log covers them, too, and only for the session whose they are.
+    Queries count once and only for their session, though the event log covers them, too.
 
-    Failures are of the event log, which is that of the whole server. What the failed attempt got is known by its note;
-    without accumulators, what the others got is not. A listener that never had its turn knows all when it is closed.
+    Failures are those of the event log, which is the whole server's. Throttle times of the failed attempt are in its
+    note.
     """
     assert facts["truth"] == [watching.THROTTLE_MS] * 3
     known = {
@@ -150,7 +150,7 @@ def test_client_outlives_its_server(facts: Facts) -> None:
 
 @pytest.mark.parametrize(("name", "tried"), [("crowd", CROWD), ("shared", [SHARED])])
 def test_frames_are_replayed(facts: Facts, name: str, tried: list[Candidate]) -> None:
-    """Frames have the results of one process."""
+    """Frames give the same results as one process."""
     found = pa.Table.from_pylist(facts["replayed"][name], RESULTS)
     here = replay(crowd(users=9, rows=500), tried)
     assert len(found) > 0

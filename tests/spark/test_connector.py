@@ -83,7 +83,7 @@ def reported(driver: SparkProcess, query: str, client: Client) -> ClientTotals:
 
 
 def test_batch_that_writes(kafka: Cluster, quotas: Quotas, traffic: Traffic, driver: SparkProcess) -> None:
-    """The estimate has all that the broker reported to the producer; who it was is unknown without the reporter."""
+    """The estimate has all that the broker reported to the producer, whose user is unknown without the reporter."""
     options = limited(kafka, quotas, "alice")
     topic = traffic.topic()
     broker = BrokerAccount(kafka, "write")
@@ -93,9 +93,9 @@ def test_batch_that_writes(kafka: Cluster, quotas: Quotas, traffic: Traffic, dri
 
 def test_batch_that_gives_up(kafka: Cluster, quotas: Quotas, traffic: Traffic, driver: SparkProcess) -> None:
     """
-    A JVM client notes nothing on its failure: that is a timeout, and beside it the job shows a throttle that was longer.
+    A JVM client that gives up leaves no note: its failure is a timeout, beside a longer throttle.
 
-    Five requests of 20 kB go out before the first answer: under 4 kB/s, a throttle of 15 s for all, of 5 s for three.
+    Five requests of 20 kB go out before the first answer, so that a quota throttles them longer than the client waits.
     """
     options = limited(kafka, quotas, "mallory", write_rate=4_000.0) | COUNTED
     options["kafka.client.id"] = "impatient"
@@ -174,7 +174,7 @@ def test_time_to_catch_up(driver: SparkProcess, tmp_path: Path, monkeypatch: pyt
 
 
 def test_real_time_mode(kafka: Cluster, quotas: Quotas, driver: SparkProcess, full_topic: str, tmp_path: Path) -> None:
-    """A batch of minutes shows its throttle times while it runs, and the killed task has not more in the end."""
+    """A batch of minutes shows its throttle times while it runs, and the killed task has no more in the end."""
     options = limited(kafka, quotas, "carol") | COUNTED
     found = driver.call(jobs.real_time, options, full_topic, str(tmp_path), batch="5 minutes", ends=False)
     assert found["trigger"] == 300

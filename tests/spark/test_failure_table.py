@@ -29,7 +29,7 @@ def test_cause_is_found(row: Row, spark: SparkSession) -> None:
 def test_cause_of_a_client_that_gives_up_while_it_is_throttled(
     case: ThrottledCase, spark: SparkSession, kafka: Cluster, quotas: Quotas, traffic: Traffic
 ) -> None:
-    """A real quota mutes it for longer than its patience; who writes the same without a limit has enough of it."""
+    """A client that a real quota mutes beyond its patience has this cause; without a limit it succeeds."""
     name = f"impatient-{uuid.uuid4().hex[:12]}"
     quotas.set(({"user": "alice", "client-id": name}, impatient.LIMIT))
     topic = traffic.topic()

@@ -49,7 +49,7 @@ CLIENTS = 4
 
 
 def librdkafka(login: Login, account: ThrottleAccount, side: Side, reported: Reported) -> dict[str, Any]:
-    """A configuration that counts, and writes down what the library says by itself."""
+    """Return a configuration that counts, and writes down what the library reports by itself."""
 
     def write(event: Any) -> None:
         if event.throttle_time:
@@ -73,7 +73,7 @@ USES: dict[Side, tuple[Use, Use]] = {
 
 @pytest.fixture
 def tolds(quotas: Quotas, tmp_path: Path) -> list[Reported]:
-    """Clients of alice's with a low quota on either side, one for each library."""
+    """Return clients of alice's with a low quota in both directions, one for each library."""
     names = [f"{config.__name__}-{uuid.uuid4().hex[:12]}" for config in CONFIGS]
     limits = {"producer_byte_rate": RATE, "consumer_byte_rate": RATE}
     for name in names:
@@ -137,7 +137,7 @@ PARTITIONS = 10
 
 @pytest.fixture
 def client_id(quotas: Quotas, traffic: Traffic) -> str:
-    """A client id of carol's with a bucket that is full; it refills slowly."""
+    """Return a client id of carol's with a full bucket that refills slowly."""
     return full_bucket(quotas, traffic, "job", MUTATION_RATE)
 
 
@@ -149,7 +149,7 @@ def names(kafka: Cluster) -> Iterator[list[str]]:
 
 
 def create(address: str, client_id: str, account: ThrottleAccount, names: list[str]) -> int:
-    """Create the topics as carol, and say what was repeated."""
+    """Create the topics as carol, and return what was repeated."""
     admin = ThrottleAwareAdmin(account, **Login(address, client_id, "carol").pure_python())
     shape = {"num_partitions": PARTITIONS, "replication_factor": 1}
     with closing(admin):
@@ -197,11 +197,7 @@ def blocks() -> list[str]:
 
 
 def test_the_examples_run(kafka: Cluster, tmp_path: Path) -> None:
-    """
-    The examples run against a real broker, on a real Spark.
-
-    What is printed in the end has every client, and none was throttled.
-    """
+    """The examples run against a real broker, on a real Spark, and print every client without a throttle."""
     with closing(KafkaAdminClient(bootstrap_servers=kafka.admin)) as admin:
         admin.delete_topics(["orders", "refunds"], raise_errors=False)
         shape = {"num_partitions": 1, "replication_factor": 1}

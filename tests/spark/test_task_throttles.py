@@ -59,7 +59,7 @@ def fails_in_the_second_scope(reported: Reported, throttles: JobThrottles) -> It
 
 
 def is_swallowed(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
-    """The task succeeds all the same."""
+    """Fail in a scope whose error the task catches."""
     with suppress(ValueError):
         fails_within(reported, throttles)
     return []
@@ -136,7 +136,7 @@ def test_a_task_that_runs_its_function_again(watched: Watched, reported: Reporte
 
 
 def test_a_udf_counts(watched: Watched, reported: Reported) -> None:
-    """Spark prints a shorter traceback there, and its tasks find the driver by what it sent them."""
+    """A UDF counts, although Spark shortens its traceback and its tasks know the driver only by sent data."""
 
     def work(number: int) -> int:
         with throttle_scope() as account:
@@ -152,7 +152,7 @@ def test_a_udf_counts(watched: Watched, reported: Reported) -> None:
 
 
 def test_what_is_evaluated_twice_waited_twice(watched: Watched, reported: Reported) -> None:
-    """Brokers reported it twice."""
+    """Throttles of rows that Spark evaluates twice count twice, as brokers reported them."""
     numbers = tasks(watched, reported, is_reported_late, 1)
     numbers.count()
     numbers.count()
@@ -166,7 +166,7 @@ def makes_rows(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
 
 
 def test_rows_that_no_one_wants_were_still_waited_for(watched: Watched, reported: Reported) -> None:
-    """Spark closes the generator when it has enough."""
+    """Throttles count when Spark closes a generator early."""
     assert tasks(watched, reported, makes_rows, 1).take(1) == [250]
     assert watched.counted(reported.client_id).throttled_ms == sum(reported.truth()) > 0
 

@@ -44,7 +44,7 @@ def recorded(spark: SparkSession, conf: dict[str, str]) -> None:
 
 
 def watched(spark: SparkSession) -> dict[str, Any]:
-    """The counts of a listener that watches its one job."""
+    """Return the counts of a listener that watches the session's only job."""
     other = speculating(spark, {})
     counts = counted(other, speculated)
     other.stop()

@@ -37,7 +37,7 @@ def log_of(version: str, kind: str) -> Path:
 
 
 class Remembered:
-    """Books that only remember what was reported to them."""
+    """Books that only remember what was reported."""
 
     def __init__(self) -> None:
         self.events: list[Mapping[str, Any]] = []

@@ -48,7 +48,7 @@ class _Connect:
 
 @pytest.mark.parametrize("spark", [None, "spark", object(), SimpleNamespace(sparkContext=object())])
 def test_what_is_no_session_is_a_problem_and_no_error(spark: object) -> None:
-    """A listener comes back all the same: it watches nothing and can be closed; enabling does nothing."""
+    """An object that is no session gives a listener that watches nothing, with a problem and no error."""
     listener = attach(spark)
     assert listener.source == "none"
     assert [problem.part for problem in listener.problems] == ["attach"]
@@ -68,9 +68,9 @@ def test_session_of_connect_is_known_by_its_id(
     session_id: str, properties: dict[str, Any], app_id: str, app_name: str, watched_id: str
 ) -> None:
     """
-    The session has no SparkContext.
+    A session of Connect, without a SparkContext, is known by its id.
 
-    Sessions of one server share the id of its application, its name where it has no other.
+    Sessions of one server share the id of its application, and its name where it has no other.
     """
     session = _Connect(session_id, **properties)
     driver = Driver(session)
@@ -131,7 +131,7 @@ def test_session_that_is_not_enabled_is_asked_one_thing() -> None:
 
 @pytest.mark.slow
 def test_session_that_is_watched_is_asked_nothing_more() -> None:
-    """The listener is the same, as long as it is not closed, even where no source of events works."""
+    """A watched session keeps its listener until it is closed, even where no source of events works."""
     session = _Connect("watched", quotascope_enabled="true")
     listener = enable(session)
     assert listener is not None
@@ -148,7 +148,7 @@ def test_session_that_is_watched_is_asked_nothing_more() -> None:
 
 
 def test_page_that_cannot_be_served_is_a_problem(caplog: pytest.LogCaptureFixture) -> None:
-    """The listener has no URL, and says why; the log does so once."""
+    """A listener whose page cannot be served has no URL, and reports the reason once."""
     with attach(_Connect("no page"), http_bind_address="no.such.host.invalid") as listener:
         (problem,) = (candidate.text for candidate in listener.problems if candidate.part == "reporting")
     assert listener.url is None

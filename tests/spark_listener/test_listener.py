@@ -39,7 +39,7 @@ def _listener(*sources: _Source, interval_seconds: float = 3_600) -> Listener:
 
 
 def test_source_is_said() -> None:
-    """The source is reported while it is live, by the listener and in the numbers."""
+    """The listener reports its source while that is live, and so do the numbers."""
     listener = _listener(_Source("streaming"), _Source("event_log"))
     sources = [(listener.source, listener.snapshot().sources)]
     listener.close()
@@ -106,9 +106,9 @@ def test_listener_without_a_source_shows_what_others_count() -> None:
 
 def test_last_numbers_are_shown_after_the_last_fetch() -> None:
     """
-    Parts report in the order in which they were begun.
+    Parts show the last numbers in the order in which they began.
 
-    One that cannot end is a problem, and does not keep the others from it.
+    A part that cannot end is a problem, and does not keep the others from it.
     """
     source = _Source()
     listener = _listener(source)

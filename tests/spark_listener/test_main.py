@@ -26,7 +26,7 @@ def test_files_of_jobs(command: str, member: str, tmp_path: Path, capsys: pytest
 
 
 def test_runner(capsys: pytest.CaptureFixture[str]) -> None:
-    """The path is that of the script."""
+    """The command prints the path of the runner's script."""
     assert main(["runner"]) == 0
     assert capsys.readouterr().out == f"{run.__file__}\n"
 

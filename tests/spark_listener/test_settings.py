@@ -45,7 +45,7 @@ def test_keys_are_arguments_in_the_style_of_spark() -> None:
     ]
 )  # fmt: skip
 def test_what_cannot_be_used_is_reported(properties: dict[str, str], options: dict[str, Any], problem: str) -> None:
-    """The property is named, with the nearest right one, and its default is used: no job is refused for it."""
+    """An unusable property is reported with the nearest right one, and its default is used."""
     settings, problems = resolve(properties, options)
     assert [str(error) for error in problems] == [problem]
     assert settings == ListenerSettings()

@@ -41,7 +41,7 @@ def kinds(report: Checked, name: str) -> set[EntityKind | None]:
 def test_rules_show_what_they_are_for(
     rules: str, dialect: str, produce: set[EntityKind], mutations: set[EntityKind], nodes: set[str]
 ) -> None:
-    """Whatever they call it, and also with names that Java quotes."""
+    """Rules show their usage under any names, also for client names that Java quotes."""
     report = checked(rules)
     assert (report.dialect, report.refused) == (dialect, "")
     assert kinds(report, "produce usage") == kinds(report, "fetch usage") == produce
@@ -56,7 +56,7 @@ def test_rules_show_what_they_are_for(
     "rules", [TWO_RULES, CLIENT, TYPE, KRAFT, RULES.read_text(), CONFLUENT_RULES.read_text(), "rules: []"]
 )
 def test_with_the_additions_nothing_is_missing(rules: str) -> None:
-    """Put before the others, with the names that they need."""
+    """The proposed additions, put before the other rules, leave nothing missing."""
     report = checked(rules)
     assert not report.complete
     document = yaml.safe_load(rules)
@@ -91,7 +91,7 @@ def test_rules_that_lose_clients_are_refused(rules: str, reason: str) -> None:
 
 
 def test_a_series_of_several_beans_shows_none() -> None:
-    """A broker with one of them has a page without the agent's label that could tell."""
+    """A series of several beans shows none of them, even where a broker has only one of the beans."""
     report = checked(
         "rules: [{pattern: 'kafka.server<type=(.+), user=(.+)><>([a-z-]+)', name: kafka_server_$1_$3, type: GAUGE}]"
     )

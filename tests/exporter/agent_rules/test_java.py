@@ -22,7 +22,7 @@ from quotascope.exporter.errors import ConfigError
     ],
 )
 def test_a_rule_matches_as_in_java(pattern: str, text: str, template: str, result: str) -> None:
-    """A pattern matches anywhere in the text: what stands before is taken greedily."""
+    """A pattern matches anywhere in the text, with the text before it taken greedily."""
     match = compiled(pattern).fullmatch(text)
     assert match is not None
     assert expanded(template, match) == result

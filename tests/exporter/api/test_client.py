@@ -58,7 +58,7 @@ def parts(state: Snapshot) -> list[object]:
 
 
 def sent(state: Snapshot, configured: Limits | None = None) -> Observed:
-    """Return the snapshot that the command line reads where the exporter has this one."""
+    """Return what the command line reads from an exporter that has this snapshot."""
     return observed(encoded(snapshot_document(state)), configured)
 
 
@@ -66,7 +66,7 @@ def sent(state: Snapshot, configured: Limits | None = None) -> Observed:
     "name", ["combined_throttled", "split_throttled", "split_removed", "split_forwarded", "pair_throttled"]
 )
 def test_real_nodes_are_read_back(name: str, request: pytest.FixtureRequest) -> None:
-    """Entities, nodes, sources, limits and findings are those that were sent."""
+    """Entities, nodes, sources, limits and findings are read back as they were sent."""
     state: Snapshot = request.getfixturevalue(name)
     received, findings = sent(state)
     assert parts(received) == parts(state)
@@ -140,7 +140,7 @@ def test_unknown_stays_unknown(state: Snapshot) -> None:
 
 @given(user=texts, client_id=texts)
 def test_hostile_names_are_read_back(user: str, client_id: str) -> None:
-    """A name that looks like the default stays a name: the level separates them."""
+    """Hostile names are read back, and one that looks like the default stays a name by its level."""
     name = user or "x"
     rules = QuotaRules({QuotaEntity(name, DEFAULT): 5.0, QuotaEntity(name): 6.0})
     configured = limits(rules={QuotaType.PRODUCE: rules})
@@ -177,7 +177,7 @@ def test_an_exporter_that_sends_a_part_says_so(monkeypatch: pytest.MonkeyPatch) 
     """
     Limits are unknown when rules are missing.
 
-    Entities that are missing are counted, and a rule that has none of the others may have them.
+    Missing entities are counted, and a rule without entities may have some of those.
     """
     monkeypatch.setattr(answers, "MOST_CHARACTERS", 800)
     rules = QuotaRules({QuotaEntity(f"u{n}"): 1.0 for n in range(9)})

@@ -141,7 +141,7 @@ def explained(state: Snapshot, **parameters: str) -> dict[str, Any]:
 
 
 def test_an_explanation_has_what_is_measured_under_it() -> None:
-    """The rules as the command prints them, and the entities with history and episodes."""
+    """An explanation has the rules as the command prints them, and the entities with history and episodes."""
     configured = limits()
     slow = usage(configured=configured, usage=900.0, limit=1000.0, throttle_time_seconds=0.1)
     state = snapshot(
@@ -274,7 +274,7 @@ def test_a_list_in_parts(name: str, rows: str, parameters: dict[str, str], monke
 
 
 def test_a_snapshot_with_long_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The document has the entities that are nearest to their limits, and counts the others."""
+    """The document of a snapshot with long names has the entities nearest to their limits, and counts the others."""
     monkeypatch.setattr(answers, "MOST_CHARACTERS", 1_000)
     whole = READ["snapshot"](LONG_NAMES)
     assert (len(whole["rules"]), whole["rules_total"], whole["entities_total"]) == (2, 5, 6)

@@ -113,7 +113,7 @@ async def test_port_in_use_is_one_clear_error() -> None:
 
 
 async def test_start_log_says_why_there_is_nothing_to_show() -> None:
-    """A missing part is reported once; a failure was reported when it failed."""
+    """The log at the start names a missing part once, and no failure a second time."""
     source = ScriptedSource()
     source.table.values[0] = float("nan")
     with capture_logs() as lines:
@@ -139,7 +139,7 @@ async def test_start_log_says_what_is_uncertain(monkeypatch: pytest.MonkeyPatch)
 
 
 async def test_first_collection_that_fails_leaves_it_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A defect is logged; the process lives and says that it is not ready."""
+    """A defect in the first collection is logged; the process lives and is not ready."""
 
     def fail(*_: object) -> Snapshot:
         raise ZeroDivisionError
@@ -172,7 +172,7 @@ async def test_maxima_are_the_same_for_every_scraper() -> None:
 
 
 class World:
-    """Parts by name, so that a test can say which of them stay."""
+    """Parts by name, so that a test can choose which of them stay."""
 
     def __init__(self) -> None:
         self.sources = {"a": ScriptedSource("a", "1"), "b": ScriptedSource("b", "2")}
@@ -214,7 +214,7 @@ async def read_from(exporter: Exporter) -> list[str]:
 
 
 async def test_switching_disturbs_only_what_changes() -> None:
-    """A source that goes is closed, one that stays keeps its connection, a new one is read with the next scrape."""
+    """A removed source is closed, one that stays keeps its connection, and a new one is read by the next scrape."""
     world = World()
     async with running(world.parts("a", "first")) as exporter:
         await exporter.swap(world.parts("ab", "first"))
@@ -252,7 +252,7 @@ async def test_teams_and_thresholds_change_with_the_configuration() -> None:
 
 
 async def test_shadows_come_change_and_go(tmp_path: Path) -> None:
-    """Within the patterns of what may be shown; without shadows, a scrape has nothing of them."""
+    """Shadows come, change and go at a reload, within the patterns of visible names; without them no scrape has any."""
     file = tmp_path / "shadow.yaml"
     file.write_text("candidates: [{name: low, quotas: [{user: <default>, producer_byte_rate: 3}]}]")
     world = World()
@@ -344,7 +344,7 @@ async def test_a_discovery_that_goes_within_its_first_look_is_not_waited_for() -
 
 
 async def test_sampling_can_come_change_and_go() -> None:
-    """Maxima and counts go on while it goes on; without it there are none."""
+    """Sampling can come, change and go; maxima and counts last as long as it does."""
     world = World()
     hourly, half = ({"sample_every_seconds": every, "max_age_seconds": 0} for every in (3600.0, 1800.0))
     async with running(world.parts("a", collection=hourly)) as exporter:
@@ -361,7 +361,7 @@ def push_by(sender: ScriptedSender) -> OtlpPush:
 
 
 async def test_push_can_come_change_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The old one sends what it has before the new one starts; counters do not fall, not even meanwhile."""
+    """The old push sends its data before the new one starts, and counters never fall."""
     world = World()
     senders = ScriptedSender(), ScriptedSender()
     first_push, second = map(push_by, senders)
@@ -386,7 +386,7 @@ async def test_push_can_come_change_and_go(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 async def test_what_cannot_be_made_changes_nothing() -> None:
-    """A switch to something that cannot be made leaves all as it was, and each part open."""
+    """A part that cannot be created leaves everything as it was, and each part open."""
     world = World()
     old_parts = world.parts("a", "first")
 
@@ -406,7 +406,7 @@ async def test_what_cannot_be_made_changes_nothing() -> None:
 
 
 async def test_what_cannot_be_closed_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts that raise when they are closed: the new ones are in use all the same, and a way back makes no mix."""
+    """Parts that raise when they are closed are replaced by new ones, and a way back makes no mix of both."""
     world = World()
 
     async def fail() -> None:
@@ -471,7 +471,7 @@ class Renewing(Reloader):
 
 
 async def test_files_that_are_being_swapped_are_swapped_before_the_end() -> None:
-    """Half a switch would leave what was opened for it open."""
+    """A switch that has begun is finished before the end, so that no part stays open."""
     reloader = Renewing()
     async with exporter_of(config(), [ScriptedSource()], reloader=reloader) as exporter:
         await reloader.began.wait()

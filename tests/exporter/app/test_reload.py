@@ -83,7 +83,7 @@ async def test_good_configuration_takes_over() -> None:
 
 
 async def test_what_was_replaced_is_dropped_at_once() -> None:
-    """Parts that hold each other would stay until Python looks for such, which it does rarely."""
+    """Replaced parts are freed at once, without waiting for Python to collect cycles."""
 
     class Held:
         """Holds itself."""
@@ -126,9 +126,9 @@ async def test_parts_that_cannot_be_made_change_nothing() -> None:
 
 async def test_a_file_that_cannot_be_read_to_its_end_holds_no_reload_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The read hangs, as on a network file system.
+    A read that hangs, as on a network file system, stops neither the next request nor the end of the exporter.
 
-    A file system that hangs stops neither the next request nor the end of the exporter: the failure shows.
+    The failure is shown.
     """
     monkeypatch.setattr(following, "LONGEST_READ_SECONDS", 0.05)
     world = World()
@@ -180,7 +180,7 @@ async def test_a_rotated_file_is_used_without_a_signal(tmp_path: Path) -> None:
 @pytest.mark.timeout(20)
 async def test_a_rotated_file_that_cannot_be_used_is_tried_again(tmp_path: Path) -> None:
     """
-    The part before stays, whether the file is absent, a pipe or no text.
+    A rotated file that is absent, a pipe or no text leaves the part in use, and is tried again.
 
     The reason is logged once, and shown until it is gone.
     """
@@ -218,9 +218,9 @@ async def test_a_look_at_the_files_does_not_make_up_for_a_refused_configuration(
 
 async def test_defects_are_reported() -> None:
     """
-    A mistake of ours, in what is read or in a swap, must not end the exporter.
+    A defect of ours in a read or in a swap is reported and does not end the exporter.
 
-    Later signals are heard all the same.
+    Later signals are obeyed all the same.
     """
     world = World()
     world.error = ZeroDivisionError()
@@ -331,7 +331,7 @@ ALL = {"sources", "finders", "limits", "push", "found"}
 
 
 def test_a_rotated_password_makes_found_sources_again(tmp_path: Path) -> None:
-    """Though their settings are the same."""
+    """A rotated password creates the found sources again, though their settings are the same."""
     file = tmp_path / "password"
     file.write_text("old")
     discovery = {**BASE["discovery"], "source": {"basic_auth": {"username": "me", "password_file": file}}}
@@ -358,7 +358,7 @@ def test_a_rotated_password_makes_found_sources_again(tmp_path: Path) -> None:
     ]
 )  # fmt: skip
 def test_only_what_changed_is_made_again(changes: dict[str, Any], new: set[str]) -> None:
-    """Connections, and what was learned on them, outlive a change of something else; so do counts of a push."""
+    """Connections and what was learned on them, and a push's counts, outlive a change of other settings."""
     old_parts = built()
     new_parts = built(old_parts, **changes)
     assert ALL - kept(old_parts, new_parts) == new
@@ -376,7 +376,7 @@ def test_starts_of_counters_are_known_while_nothing_is_pushed() -> None:
 
 
 def test_sources_are_distinguished_by_their_names() -> None:
-    """Sources that stay keep their object wherever they stand now; the order is that of the configuration."""
+    """A source keeps its object by its name, wherever it is listed; the order is the configuration's."""
     old_parts = built()
     first_source, second = BASE["sources"]
     third = {"name": "c", "url": "http://c:1/jolokia"}
@@ -413,7 +413,7 @@ def test_shadows_are_read_again_when_their_file_changes(tmp_path: Path) -> None:
 
 
 def test_the_configuration_of_the_alerts_is_read_again_when_it_changes(tmp_path: Path) -> None:
-    """A fault in it is reported with file, line and key; without the file there are the defaults."""
+    """A changed file of alerts is read again; a fault in it is reported by line and key; without it defaults hold."""
     file = tmp_path / "alerts.yaml"
     file.write_text("thresholds: {NEAR_LIMIT: 0.8}")
     old_parts = built(alerts_config=file)
@@ -430,7 +430,7 @@ def test_the_configuration_of_the_alerts_is_read_again_when_it_changes(tmp_path:
 
 
 def test_teams_are_read_again_when_their_file_changes(tmp_path: Path) -> None:
-    """The configuration of the alerts has the same file; a fault is reported with file, line and key."""
+    """Teams are read again when their file, the alerts' one, changes; a fault is reported by file, line and key."""
     file, alerts = tmp_path / "teams.yaml", tmp_path / "alerts.yaml"
     alerts.write_text(f"teams: {file}")
     file.write_text("teams: [{team: payments, clients: [{user: alice}]}]")

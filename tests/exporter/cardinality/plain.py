@@ -164,7 +164,7 @@ class Plain:
 
 
 def throttled(usage: EntityUsage) -> bool:
-    """Return whether it waits or is in debt."""
+    """Return whether the entity is throttled or in debt."""
     return usage.throttled or (usage.tokens or 0) < 0
 
 

@@ -81,7 +81,7 @@ MUTATION = QuotaType.CONTROLLER_MUTATION
 
 
 def crowd(**amounts: float | EntityUsage) -> list[EntityUsage]:
-    """Users: of each what it uses is given, or all that is known of it."""
+    """Return users with the given usages, or with all that is known of each."""
     return [usage(user=user, usage=amount) if isinstance(amount, float) else amount for user, amount in amounts.items()]
 
 
@@ -91,7 +91,7 @@ def shown(bounds: Cardinality, seconds_later: float, up: str = "1", /, **amounts
 
 
 def test_within_the_cap_nothing_changes() -> None:
-    """A cluster of usual size is shown as it is."""
+    """A cluster within the cap is shown unchanged."""
     joined = taken(crowd(a=1.0, b=1.0, c=1.0))
     capped = cardinality(max_entities=3).apply(joined)
     assert capped.columns is joined.columns
@@ -100,7 +100,7 @@ def test_within_the_cap_nothing_changes() -> None:
 
 
 def test_a_fold_has_no_tokens() -> None:
-    """The bucket of one does not pay for another."""
+    """An overflow has no tokens, since the bucket of one entity does not pay for another."""
     buckets = [usage(MUTATION, name, tokens=5.0, burst_tokens=9.0) for name in "ab"]
     folded = fold(cardinality(max_entities=1).apply(taken(buckets)))
     assert (folded.tokens, folded.burst_used, folded.usage) == (None, None, None)
@@ -114,11 +114,7 @@ def test_entities_of_a_fold_stay_the_same_objects() -> None:
 
 
 def test_details_above_a_utilization() -> None:
-    """
-    Details that only matter near a limit are there only for entities near it.
-
-    The joined columns stay as they are.
-    """
+    """Details that only matter near a limit are shown for entities near it. The joined columns stay as they are."""
     configured = limits()
     joined = taken(
         [
@@ -138,7 +134,7 @@ def test_details_above_a_utilization() -> None:
 
 
 def test_a_layout_lasts_while_the_same_rows_are_shown() -> None:
-    """State that is derived from a layout may be kept while neither the entities nor the choice change."""
+    """The layout of shown rows stays the same object while neither the entities nor the choice change."""
     bounded = cardinality(max_entities=2)
     initial = taken(crowd(a=1.0, b=2.0, c=30.0, d=40.0))
     old_columns = bounded.apply(initial).columns
@@ -168,7 +164,7 @@ def test_first_entity_leaves() -> None:
 
 
 def test_a_fold_has_no_reported_utilization() -> None:
-    """A fold has no limit, so the utilization that a node reports is only of entities that are shown."""
+    """An overflow has no limit, and so no utilization as a node reports it."""
     usages = [usage(user=name, usage=float(ord(name)), reported_utilization=0.5) for name in "abc"]
     capped = cardinality(max_entities=1).apply(taken(usages))
     assert {e.entity.user: e.reported_utilization for e in capped.entities} == {"c": 0.5, OVERFLOW: None}
@@ -188,7 +184,7 @@ def test_a_fold_has_no_reported_utilization() -> None:
     ],
 )
 def test_idle_entities(times: list[tuple[float, bool]], expected: str) -> None:
-    """An entity that never uses anything is shown or not at the last of these times, at some of which it is there."""
+    """An entity without any usage is shown until it was idle for too long, though it is absent at times."""
     bounded = cardinality(idle_after_seconds=60)
     shown_users = [shown(bounded, seconds, **({"a": 0.0} if is_present else {})) for seconds, is_present in times]
     assert shown_users[-1] == expected
@@ -203,7 +199,7 @@ def test_nodes_that_are_gone_leave_no_folds() -> None:
 
 
 def test_other_bounds_leave_what_they_do_not_concern() -> None:
-    """An entity keeps its place while the number of places is the same; more places count with the next snapshot."""
+    """An entity keeps its place while the number of places is the same; more places are used by the next snapshot."""
     bounded = cardinality(max_entities=1)
     assert shown(bounded, 0, a=3.0, b=2.0) == "a"
     bounded.configure(CardinalityConfig(max_entities=1, detail_above=0.5))
@@ -234,7 +230,7 @@ def test_a_clock_that_is_set_back_holds_nothing_for_ever() -> None:
 
 
 def test_names_are_forgotten() -> None:
-    """However many come and go, what is remembered is bounded by those that are there, and is not that of others."""
+    """Memory of names is bounded by the present ones, however many come and go."""
     bounds = cardinality(max_entities=10)
     for seconds in range(0, 3_000, 15):
         amounts_by_name = {f"{seconds}-{number:02}": float(number) for number in range(50)}
@@ -245,7 +241,7 @@ def test_names_are_forgotten() -> None:
 
 
 def test_one_away_is_not_taken_for_another() -> None:
-    """A silent node keeps a place for one identity for five minutes, however many others come and go meanwhile."""
+    """A silent node keeps a place for an identity for five minutes, however many others come and go meanwhile."""
     bounds = cardinality(max_entities=1)
     silent = usage(user="a", broker="2", usage=2.0)
     assert shown(bounds, 0, "12", a=silent, b=1.0) == "a"
@@ -258,7 +254,7 @@ def test_one_away_is_not_taken_for_another() -> None:
 
 
 def test_no_place_is_kept_for_a_node_that_an_entity_has_left() -> None:
-    """An entity that moved to another node loses its place when it leaves that, even while the first is silent."""
+    """An entity that moved to another node loses its place when it leaves that node, even while the first is silent."""
     bounds = cardinality(max_entities=1)
     at_2 = {user: usage(user=user, broker="2", usage=amount) for user, amount in (("a", 2.0), ("b", 1.0), ("c", 0.0))}
     assert shown(bounds, 0, "12", a=2.0, b=at_2["b"]) == "a"
@@ -267,7 +263,7 @@ def test_no_place_is_kept_for_a_node_that_an_entity_has_left() -> None:
 
 
 def test_a_place_that_does_not_make_way_yet_protects_no_other() -> None:
-    """A newcomer takes the next place when some of those that it could push out came a moment ago."""
+    """A newcomer displaces the next entity when one that it would displace came a moment ago."""
     bounds = cardinality(max_entities=3)
     assert shown(bounds, 0, x=5.0, y=5.0, c=3.0, z=0.1) == "cxy"
     assert shown(bounds, 290, a=1.0, b=2.0, c=3.0, z=0.1) == "abc"
@@ -276,11 +272,7 @@ def test_a_place_that_does_not_make_way_yet_protects_no_other() -> None:
 
 
 def test_entities_of_a_callback_beyond_the_cap_are_one_entity() -> None:
-    """
-    The largest entities stay.
-
-    Every tag of the fold says so, its throttle is the longest, and all of it is counted.
-    """
+    """The largest entities stay, and the rest is one with the longest throttle, whose tags all say so."""
     tagged = [
         EntityUsage(
             entity=Entity(broker="1", quota_type=QuotaType.PRODUCE, user="", client_id="", tags=(tenant, "gold")),
@@ -465,11 +457,7 @@ def histories(draw: st.DrawFn) -> list[tuple[float, str, list[EntityUsage]]]:
 def test_what_is_shown_follows_plainly(
     history: list[tuple[float, str, list[EntityUsage]]], config: dict[str, Any]
 ) -> None:
-    """
-    A plain model shows the same, row by row, fold by fold and count by count.
-
-    What one gets that goes from identity to identity.
-    """
+    """A plain model gives the same rows, overflows and counts, also for clients that change their identity."""
     if any(later > earlier + 15 for (earlier, *_), (later, *_) in pairwise(history)):
         # for how long one that is away is remembered is a case of its own
         config.pop("idle_after_seconds", None)
@@ -494,7 +482,7 @@ def test_what_is_shown_follows_plainly(
 
 
 def fold_of(entity_usage: EntityUsage) -> tuple[object, ...]:
-    """Return an entity that stands for others as ``Outcome.folds`` gives it."""
+    """Return an entity that stands for others, as ``Outcome.folds`` has it."""
     entity = entity_usage.entity
     pool = entity.tags is not None, entity.quota_type
     return pool, entity.broker, entity_usage.usage, entity_usage.throttle_time_seconds
@@ -508,7 +496,7 @@ _MOMENTS = st.tuples(
 @pytest.mark.slow
 @given(st.lists(_MOMENTS, max_size=8))
 def test_sums_are_right_behind_the_join(history: list[tuple[str, set[str], float]]) -> None:
-    """Layouts that follow on one another, as in partial answers, lose no entity and count none twice."""
+    """Successive layouts, as of partial answers, lose no entity and count none twice."""
     world = World(configured({QuotaType.PRODUCE: {QuotaEntity(user): 100.0 for user in "abcd"}}, nodes=("1", "2")))
     cap = cardinality(max_entities=2)
     for nodes, members, seconds in history:

@@ -31,7 +31,7 @@ Make = Callable[..., Collection]
 
 @pytest.fixture
 async def make() -> AsyncIterator[Make]:
-    """Makes collections that read again each time, and closes them."""
+    """Return a function that makes collections without a cache, and close them."""
     collections: list[Collection] = []
 
     def collection(
@@ -86,7 +86,7 @@ async def clock(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Clock]:
 
 
 async def turn() -> None:
-    """Let every task that can go on do so."""
+    """Let every task that can run do so."""
     for _ in range(60):
         await asyncio.sleep(0)
 
@@ -102,11 +102,7 @@ def up(snapshot: Snapshot) -> dict[str, bool]:
 
 
 async def test_snapshot_of_all_sources(make: Make, slow: ScriptedSource, quick: ScriptedSource) -> None:
-    """
-    Every source is read once, at the same time, and their numbers are joined.
-
-    What is odd about an answer reaches the diagnosis.
-    """
+    """Every source is read once, at the same time, and joined. Remarks about an answer reach the diagnosis."""
     quick.table = replace(quick.table, node_id="2", remark="odd", hint="look there")
     task = await begun(make(slow, quick))
     assert quick.reads == 1
@@ -128,7 +124,7 @@ async def test_fresh_snapshot_is_given_again(make: Make, quick: ScriptedSource, 
 
 
 async def test_age_counts_from_the_start_of_a_read(make: Make, slow: ScriptedSource, clock: Clock) -> None:
-    """Numbers that took longer to read than they may be old are not given twice."""
+    """Numbers whose read took longer than their maximal age are not returned twice."""
     collection = make(slow, max_age=10)
     task = await begun(collection)
     clock.move(10)
@@ -139,7 +135,7 @@ async def test_age_counts_from_the_start_of_a_read(make: Make, slow: ScriptedSou
 
 
 async def test_scrapes_at_the_same_time_share_one_collection(make: Make, slow: ScriptedSource) -> None:
-    """A client that hangs up takes nothing from those that stay."""
+    """Scrapes at the same time share a collection, which goes on when one of their clients hangs up."""
     collection = make(slow)
     leaving, *staying = [await begun(collection) for _ in range(5)]
     leaving.cancel()
@@ -152,11 +148,7 @@ async def test_scrapes_at_the_same_time_share_one_collection(make: Make, slow: S
 
 
 async def test_source_that_takes_long_is_read_in_the_background(make: Make, slow: ScriptedSource) -> None:
-    """
-    A slow source is asked once and read to its end.
-
-    Its numbers are there for the next scrape, marked as older ones.
-    """
+    """A slow source is read once and to its end, and its numbers are in the next scrape, marked as older."""
     collection = make(slow, patience=0.01)
     for _ in range(2):
         (health,) = (await collection.snapshot(0.01)).sources
@@ -197,7 +189,7 @@ async def test_old_numbers_of_a_source_go(make: Make, quick: ScriptedSource, clo
 
 @pytest.mark.parametrize("step", [3_600.0, -3_600.0])
 async def test_a_clock_that_is_set_changes_no_age(make: Make, quick: ScriptedSource, clock: Clock, step: float) -> None:
-    """Sources and limits are as old as they are, on every page, and what was fresh stays so."""
+    """A clock that is set changes no age of sources or limits on any page, and a fresh snapshot stays fresh."""
     ahead = 0.0
 
     def wall() -> float:
@@ -239,11 +231,7 @@ async def test_a_clock_that_is_set_changes_no_age(make: Make, quick: ScriptedSou
 async def test_source_that_took_long_is_not_waited_for(
     make: Make, slow: ScriptedSource, quick: ScriptedSource, clock: Clock, *, fails: bool
 ) -> None:
-    """
-    A source is not waited for when it answered late, nor when it failed late.
-
-    The others' numbers are there at once.
-    """
+    """A source that answered or failed late is not waited for again, and others' numbers are there at once."""
     slow.error = slow.fail() if fails else None
     collection = make(slow, quick)
     first_task = await begun(collection)
@@ -259,11 +247,7 @@ async def test_source_that_took_long_is_not_waited_for(
 async def test_a_source_that_took_its_time_to_fail_is_waited_for_a_second(
     make: Make, slow: ScriptedSource, quick: ScriptedSource, clock: Clock
 ) -> None:
-    """
-    Though there would be more time.
-
-    What gives nothing of use keeps no scrape waiting, and is shown by the next one once it is up.
-    """
+    """A source that failed slowly is waited for a second at most, and is shown by the next scrape once it is up."""
     slow.fail()
     collection = make(slow, quick)
     first_task = await begun(collection)
@@ -359,7 +343,7 @@ async def test_impatient_scrapes_are_no_news_of_a_source(
 
 
 async def test_source_that_hangs_is_down_however_impatient_scrapes_are(make: Make, slow: ScriptedSource) -> None:
-    """The source is reported once the time to wait for it is over, although no collection lasts that long."""
+    """A source that hangs is down after the time to wait for it, although no collection lasts that long."""
     collection = make(slow, patience=0.02)
     with capture_logs() as lines:
         for _ in range(10):
@@ -372,7 +356,7 @@ async def test_source_that_hangs_is_down_however_impatient_scrapes_are(make: Mak
 async def test_collection_that_no_scrape_waits_for_gives_way(
     make: Make, slow: ScriptedSource, quick: ScriptedSource
 ) -> None:
-    """A scrape does not get numbers from long ago because one node of many hangs."""
+    """A collection that no scrape waits for is given up, so that the next one has no old numbers of it."""
     collection = make(slow, quick)
     for _ in range(2):
         await collection.snapshot(0.001)
@@ -381,11 +365,7 @@ async def test_collection_that_no_scrape_waits_for_gives_way(
 
 
 async def test_close_ends_what_is_under_way(make: Make, slow: ScriptedSource, quick: ScriptedSource) -> None:
-    """
-    Closing ends a collection, and a read that continues in the background.
-
-    It is canceled, connections are released, no task is left.
-    """
+    """Closing cancels a running collection and reads in the background, and releases their connections."""
     collection = make(slow)
     task = await begun(collection)
     await collection.close()
@@ -412,7 +392,7 @@ async def test_close_ends_what_is_under_way(make: Make, slow: ScriptedSource, qu
 async def test_failing_source_costs_only_itself(
     make: Make, quick: ScriptedSource, error: Exception, reported: str
 ) -> None:
-    """Partial data at 3 a.m. beats an empty page; an exception that no source may raise is reported like a failure."""
+    """A failing source costs only its own data, even if it raises an exception that no source may raise."""
     broken = ScriptedSource("broken", "1")
     broken.error = error
     state = await make(broken, quick).snapshot(LONG)
@@ -421,7 +401,7 @@ async def test_failing_source_costs_only_itself(
 
 
 async def test_one_log_line_for_each_change_of_state(make: Make, quick: ScriptedSource) -> None:
-    """A broker that is down for a day is two lines; how much it gave last is remembered."""
+    """A source that goes down and comes back is two log lines, and its last number of values is remembered."""
     collection = make(quick)
     with capture_logs() as lines:
         for failing in (False, False, True, True, False):
@@ -462,7 +442,7 @@ async def test_first_collection_does_not_wait_for_limits_beyond_its_deadline(mak
 async def test_defect_of_the_join_is_reported_and_the_next_try_is_fresh(
     make: Make, quick: ScriptedSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A snapshot that cannot be made is an error for those who asked, and for no later scrape."""
+    """A failed snapshot is an error for the scrapes that waited for it, and for no later one."""
     collection = make(quick, max_age=LONG)
 
     def fail(*_: object) -> Snapshot:
@@ -545,7 +525,7 @@ async def test_many_entities_are_placed_beside_the_event_loop(
 
 
 async def test_few_entities_are_placed_at_once(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread would cost more than it spares."""
+    """Few entities are placed without a thread, which would cost more than it spares."""
     threads: set[int] = set()
     place = Placing.place
 

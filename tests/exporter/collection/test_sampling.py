@@ -61,14 +61,14 @@ async def sampled(collection: Timed, sampling: Sampling | None = None) -> Sampli
 async def test_steady_pace(
     takes: list[float], old_counts: Sampling | None, new_counts: Sampling, began: list[float]
 ) -> None:
-    """A read that takes a while does not move the next one."""
+    """Samples keep a steady interval, though a read takes a while."""
     collection = Timed(*takes)
     assert await sampled(collection, old_counts) == new_counts
     assert collection.began == began
 
 
 async def test_failure_is_reported_and_does_not_count() -> None:
-    """A defect ends one sample, not the sampling."""
+    """A defect ends one sample, not the sampling, and is not counted as a sample."""
     collection = Timed(0.0, 0.0)
     collection.fails = True
     with capture_logs() as lines:
@@ -113,7 +113,7 @@ class Samples:
 )  # fmt: skip
 @example([(0.0, 90), (60.0, 20), (15.1, 30)])
 def test_any_samples(samples: list[tuple[float, int]]) -> None:
-    """The maximum is that of the samples since a moment that is between one window and one and a quarter ago."""
+    """A maximum is that of the samples of the last window, or of up to a quarter more."""
     keeper = Samples()
     seconds, taken = 0.0, []
     for pause, amount in samples:
@@ -148,11 +148,7 @@ def test_node_that_missed_a_sample_keeps_its_maximum() -> None:
 
 
 def test_only_what_the_snapshot_shows_in_detail() -> None:
-    """
-    An entity that is folded, gone, or without detail has no maximum, whatever it was.
-
-    Nor do values without detail count.
-    """
+    """An entity that is folded, gone, or without detail has no maximum. Values without detail do not count."""
     keeper = PeakKeeper(WINDOW)
     keeper.update(shown(40), 0)
     assert greatest(keeper.update(snapshot(used(90, detailed=False)), 0)) is None
@@ -186,7 +182,7 @@ def test_burst_and_delay_queues() -> None:
 
 
 def test_names_that_come_and_go_take_no_memory() -> None:
-    """No more passing client ids are kept than the window has seen, and the one that stays keeps its maximum."""
+    """Passing client ids are kept for no longer than the window, and the one that stays keeps its maximum."""
     keeper = PeakKeeper(WINDOW)
     names = count()
     for number in range(0, 3_000, 5):

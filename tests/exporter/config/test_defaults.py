@@ -117,7 +117,7 @@ refused.
 
 
 def loaded(place: Place = (), value: object = None) -> Config:
-    """Return the least configuration, with one value set."""
+    """Return the smallest configuration with one more value."""
     document = copy.deepcopy(LEAST)
     if place:
         node: Any = document
@@ -137,7 +137,7 @@ def value_at(config: Config, place: Place) -> object:
 
 
 def test_defaults() -> None:
-    """Users' monitoring rests on them: another default is a change that is announced, and a new setting shows here."""
+    """Each setting has the expected default, on which users' monitoring rests."""
     assert loaded().model_dump(mode="json") == yaml.safe_load(WHOLE)
 
 
@@ -160,7 +160,7 @@ def test_values_that_can_be_set(place: Place, comment: str) -> None:
 
 
 def test_a_configuration_does_not_change() -> None:
-    """The checked configuration is the one in use."""
+    """A checked configuration is immutable."""
     config = loaded()
     with pytest.raises(ValueError, match="frozen"):
         config.server.port = 1

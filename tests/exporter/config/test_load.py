@@ -76,16 +76,12 @@ SOURCES = {"dialect": "jmx_exporter", "node_id": 3, "url": "http://b3:9404/metri
 def test_flags_go_before_environment_before_file(
     text: str, flags: Sequence[Override], environ: dict[str, str], expected: dict[str, Any]
 ) -> None:
-    """
-    The nearer a value is to the person who starts the program, the more it counts.
-
-    What none of them sets has its default.
-    """
+    """A flag overrides the environment, which overrides the file; other settings have their defaults."""
     assert build(text, flags, **environ).model_dump(exclude_defaults=True) == expected
 
 
 def test_file_is_read(tmp_path: Path) -> None:
-    """A path leads to the same as its text, and none to the defaults."""
+    """A path gives the same as its text, and no path the defaults."""
     path = tmp_path / "q.yaml"
     path.write_text("server: {port: 1}")
     assert load_config(path, {}) == build("server: {port: 1}")
@@ -103,7 +99,7 @@ def test_secrets_are_in_no_representation() -> None:
 
 @pytest.mark.parametrize("change", ["", "new password", None])
 def test_the_content_of_named_files_counts(tmp_path: Path, change: str | None) -> None:
-    """A password that was rotated, or a file that went away, is another setting of those alone who use it."""
+    """The content of a named file is part of the settings that use it, as a rotated password shows."""
     file = tmp_path / "password"
     file.write_text("")
     auth = f"basic_auth: {{username: me, password_file: {file}}}, header_files: {{X: {file}}}"
@@ -131,7 +127,7 @@ def sections(section: type[Section] = Config) -> Iterator[type[Section]]:
 
 
 def test_the_reference_loads_to_the_defaults_and_an_example() -> None:
-    """Taken as it is, the reference sets nothing but one source and one cluster."""
+    """The unchanged reference sets nothing but one source and one cluster."""
     assert build(reference()).model_dump(exclude_defaults=True) == {
         "sources": ({"url": "http://broker-1:8778/jolokia"},),
         "kafka": {"bootstrap_servers": ("broker-1:9092", "broker-2:9092")},
@@ -176,7 +172,7 @@ def test_variables_of_all_values_differ() -> None:
 
 
 def test_an_entry_can_be_a_prometheus_server() -> None:
-    """Agents and servers stand in one list, in the file and in the short form."""
+    """Agents and Prometheus servers are in one list, in the file and in the short form."""
     text = """
 sources:
   - url: http://broker-1:8778/jolokia

@@ -196,7 +196,7 @@ def test_all_problems_are_reported_with_their_lines(text: str) -> None:
     ],
 )
 def test_a_file_that_cannot_be_read_is_reported_by_its_name(name: str, problem: str, tmp_path: Path) -> None:
-    """A wrong path, a folder, binary data, and what would take too deep a recursion."""
+    """A wrong path, a folder, binary data and too deep a nesting are reported by the file's name."""
     (tmp_path / "binary").write_bytes(b"a: \xff")
     (tmp_path / "zero").write_bytes(b"a: \x00")
     (tmp_path / "deep").write_bytes(b"a: " + b"[" * 21 + b"]" * 21)
@@ -209,7 +209,7 @@ def test_wrong_flags_and_variables_are_called_by_their_names() -> None:
     """
     A variable that looks like ours but sets nothing is as wrong as an unknown key.
 
-    No = in a URL is taken for the end of a dialect.
+    An = in a URL does not end a dialect's name.
     """
     sources = ["jolokai=http://b:1", "http://u:hunter2@b1/jolokia?ttl=1"]
     flags = [Override(place=("server", "port"), value="http", origin="--port"), sources_override(sources, "--source")]

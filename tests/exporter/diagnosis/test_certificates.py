@@ -31,7 +31,7 @@ def issued(end: datetime) -> x509.Certificate:
 
 @pytest.mark.parametrize("data", [b"", b"x", bytes(200)])
 async def test_what_is_no_certificate_is_worth_a_look(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
-    """A server's answer comes from outside: it is reported, not raised."""
+    """A malformed certificate of a server is a finding and raises nothing."""
 
     async def shown(_: object) -> bytes:
         return data
@@ -47,7 +47,7 @@ async def test_what_is_no_certificate_is_worth_a_look(monkeypatch: pytest.Monkey
     [(-3 * DAY, "certificate_ended"), (20 * DAY, "certificate_ends"), (22 * DAY, "certificate_valid")],
 )
 def test_time_left(remaining: float, code: str) -> None:
-    """Three weeks before the end it is time to renew."""
+    """A certificate within three weeks of its end has a finding."""
     result = judged("a", 1e9, 1e9 - remaining)
     assert result.code == code
     assert f" {abs(remaining) / DAY:.0f} " in result.text
@@ -121,7 +121,7 @@ def test_secrets_that_every_user_can_read(tmp_path: Path) -> None:
 
 
 def test_what_the_exporter_itself_is_protected_with(tmp_path: Path) -> None:
-    """The file with the hashes of passwords, and the key that it names; one that is broken is looked at itself."""
+    """The certificate of the exporter's own web file is examined, and a broken web file is a finding."""
     certificate_files = make_certificates(tmp_path)
     certificate_files.server_key.chmod(0o604)
     file = web_file(tmp_path, **tls_section(certificate_files))

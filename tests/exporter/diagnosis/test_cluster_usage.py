@@ -59,7 +59,7 @@ def of(
     ],
 )
 def test_what_an_entity_uses_on_the_cluster(rows: list[EntityUsage], changes: dict[str, Any], text: str) -> None:
-    """Unknown, unlimited and zero differ; a sum without all brokers is the least that it can be."""
+    """Unknown, unlimited and zero usage differ; a sum without all brokers is a lower bound."""
     snapshot_of = state(*rows, **changes)
     (usage_of_cluster,) = cluster_usages(snapshot_of, snapshot_of.measured)
     sentence = cluster_sentence(usage_of_cluster)

@@ -77,7 +77,7 @@ async def test_found_nodes_are_looked_at_as_well(tmp_path: Path) -> None:
 
 
 async def test_discovery_that_cannot_ask() -> None:
-    """Checks that depend on discovery fail for the same reason, the others run."""
+    """Checks that depend on a failed discovery fail for the same reason, and the others run."""
     discovery = {"kafka": {"url": "http://{host}:1/jolokia"}}
     texts_by_check = await examined(missing, discovery=discovery, kafka=KAFKA)
     for check in ("kafka", "discovery", "agents", "quotas"):
@@ -128,7 +128,7 @@ async def test_checks_do_not_wait_for_each_other() -> None:
 
 
 async def test_a_check_that_hangs_or_raises_breaks_no_other() -> None:
-    """An error of ours is an answer; anything else is a defect, without a traceback."""
+    """A known error in a check is a finding, any other one a defect without a traceback, and other checks go on."""
 
     async def hang() -> Iterable[Finding]:
         await asyncio.Event().wait()
@@ -196,7 +196,11 @@ def test_a_cluster_that_answers(releases: list[ReleaseRange], words: str, furthe
     ],
 )
 def test_what_works_with_a_release_that_is_too_old(release: str, works: str, not_: str) -> None:
-    """The Admin API has quotas since 2.6, those of mutations and addresses since 2.7; the log has JSON since 2.8."""
+    """
+    The doctor says what an old release lacks.
+
+    The Admin API has quotas since 2.6, those of mutations and addresses since 2.7; the log has JSON since 2.8.
+    """
     (*_, finding) = reachability(described(of(release)))
     assert works in finding.advice
     assert not_ not in finding.advice
@@ -248,7 +252,7 @@ def test_a_cluster_that_does_not(error: ClientError, advice: str) -> None:
 
 
 def test_a_library_that_is_missing_says_what_to_install() -> None:
-    """No network is to blame for it."""
+    """A missing library is reported with what to install, and not as a fault of the network."""
     (result,) = reachability(ClusterAnswers(description=LibraryMissing("kafka-python")))
     assert "pip install" in result.text
     assert result.advice == ""
@@ -264,7 +268,7 @@ def test_each_request_is_made_and_judged() -> None:
 
 
 def test_missing_permissions_name_the_grant() -> None:
-    """The command that mends it stands beside what is missing without it."""
+    """A missing permission is shown with its effect and the command that grants it."""
     missing = PermissionMissing(request="DescribeClientQuotas", operation="DescribeConfigs", username="me")
     answers = ClusterAnswers(
         description=described().description,
@@ -302,7 +306,7 @@ def test_reads_are_compared_with_the_window(sampled: float | None, scraped: floa
 
 
 def test_the_shortest_window_counts() -> None:
-    """Brokers that differ are worth a look of their own; a window has at least one sample."""
+    """The shortest window of all brokers counts, and brokers that differ have a finding of their own."""
     answers = ask(ScriptedAdmin())
     first_settings, second_settings = answers.settings.values()
     assert not isinstance(second_settings, Exception)
@@ -314,6 +318,6 @@ def test_the_shortest_window_counts() -> None:
 
 
 def test_without_settings_nothing_is_compared() -> None:
-    """Why they are missing is reported by the permissions."""
+    """Without the brokers' settings no windows are compared; the permissions say why."""
     answers = ClusterAnswers(description=described().description)
     assert list(windows(answers, CollectionConfig(), 5.0)) == []

@@ -28,7 +28,7 @@ def noted(
     is_read: bool = True,
     sources: Sequence[SourceHealth] = (health(),),
 ) -> None:
-    """A snapshot so long after the start; ``is_read`` says whether the node was read."""
+    """Note a snapshot so long after the start; ``is_read`` says whether the node was read."""
     state = snapshot(*entities, sources=tuple(sources))
     state = replace(state, taken_at=NOW + seconds, nodes=state.nodes if is_read else ())
     episodes.note(state)
@@ -70,9 +70,9 @@ def test_an_episode_ends_with_a_pause_of_more_than_a_minute(
     throttles: list[float], expected: list[tuple[float, float, float, bool]]
 ) -> None:
     """
-    While its node is not read nothing is known to have ended, for a quarter of an hour.
+    An episode ends with a pause of more than a minute, but not while its throttle may last.
 
-    Nor while its throttle may last.
+    While its node is not read, it goes on for a quarter of an hour.
     """
     episodes = Episodes()
     for step, throttle in enumerate(throttles):
@@ -97,11 +97,7 @@ def test_the_rule_is_the_last_known(ruled: list[bool]) -> None:
 
 
 def test_what_is_gone_is_quiet_and_what_is_unknown_is_not() -> None:
-    """
-    A broker that restarted has no such bean.
-
-    An agent that reports no throttle times any more leaves open what it did.
-    """
+    """A missing bean, as after a restart, ends an episode, and an unknown throttle time does not."""
     slow = usage(throttle_time_seconds=SLOW)
     for later, ongoing in ((None, False), (replace(slow, throttle_time_seconds=None), True)):
         episodes = Episodes()
@@ -164,7 +160,7 @@ def test_an_episode_ends_when_the_machine_was_suspended() -> None:
 
 
 def test_memory_is_bounded_and_what_was_lost_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The oldest that ended go first, and it is known from when on all are there; what does not fit is a gap."""
+    """The oldest ended episodes are dropped first, with the time from which on all are known; the rest is a gap."""
     monkeypatch.setattr(diagnosis_episodes, "MOST_CHARACTERS", 3 * 410)
     episodes = Episodes()
     for number in range(5):
@@ -187,7 +183,7 @@ def test_memory_is_bounded_and_what_was_lost_is_known(monkeypatch: pytest.Monkey
     ],
 )
 def test_what_was_not_seen_is_known(sources: Sequence[SourceHealth], *, gap: bool) -> None:
-    """A source that could not be read, or whose numbers are old; adjacent gaps are one."""
+    """Times without a read of a source, or with old numbers of it, are gaps; adjacent ones are one."""
     episodes = Episodes()
     assert episodes.since is None
     noted(episodes, 0)
@@ -247,7 +243,7 @@ def test_begin_and_end_are_lines_of_the_log() -> None:
 
 
 def test_a_storm_does_not_flood_the_log() -> None:
-    """A thousand entities are sixty lines in a minute, and one that counts the others."""
+    """A thousand entities are sixty log lines in a minute, and one that counts the others."""
     storm = [usage(user=f"u{number}", throttle_time_seconds=SLOW) for number in range(1_000)]
     episodes = Episodes()
     with capture_logs() as lines:

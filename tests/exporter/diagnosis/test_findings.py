@@ -63,7 +63,7 @@ def codes(findings: Iterable[Finding]) -> list[str]:
 
 
 def check(findings: Iterable[Finding], expected: str) -> None:
-    """Compare with lines of a code and the evidence that its text has, each on one line."""
+    """Require findings that match lines with a code and its evidence."""
     all_findings = list(findings)
     lines = [line.split(" ", 1) for line in expected.splitlines()]
     assert codes(all_findings) == [code for code, *_ in lines]
@@ -273,7 +273,7 @@ def test_whether_quotas_are_used(state: Snapshot, expected: str) -> None:
 )  # fmt: skip
 def test_a_user_with_most_of_the_traffic_is_named(traffic: dict[str, float], expected: list[str]) -> None:
     """
-    The finding needs much traffic, and three users or more with some.
+    A user with most of the traffic is named, if there is much of it, of three users or more.
 
     Half of it is fetched, and request time is no traffic.
     """

@@ -61,9 +61,9 @@ def test_a_throttled_client_uses_at_least_what_is_seen(
     kind: QuotaType, numbers: dict[str, Any], *, held_back: bool
 ) -> None:
     """
-    A client is affected under its own limit on any broker.
+    A client that is throttled below its new limit is affected on any broker.
 
-    What a controller delays does not hold its request time back.
+    A controller's delay does not hold its request time back.
     """
     old, new = (QuotaSet({ALICE: {kind.quota_key: bound}}) for bound in (1000.0, 2500.0))
     free = usage(kind, limit=1000.0, usage=900.0, throttle_time_seconds=0.0, tokens=5.0)
@@ -258,7 +258,7 @@ def test_addresses_whose_limit_changes_are_affected() -> None:
 
 
 def test_no_rate_and_no_limit_are_no_utilization() -> None:
-    """The fullest come first all the same."""
+    """Hits without a rate or a limit have no utilization, and the fullest come first all the same."""
     all_impacts = ip_impacts(OLD, QuotaSet({IpEntity("10.0.0.1"): {KEY: 4.0}}), [node("1", None)])
     unknown = [(impact.ip, impact.new_limit, impact.utilization_after) for impact in all_impacts]
     assert unknown == [("10.0.0.1", 4.0, None), ("10.0.0.2", inf, None)]
@@ -271,11 +271,7 @@ def test_a_rule_for_the_name_of_a_host_makes_limits_unknown() -> None:
 
 
 def test_what_uses_a_limit_of_zero_comes_first() -> None:
-    """
-    Clusters with ZooKeeper store it, and keep it when they move to KRaft.
-
-    No connection, or no byte, is within it.
-    """
+    """Usage of a limit of zero, which clusters with ZooKeeper store and KRaft keeps, comes first."""
     zero: dict[Entity, dict[str, float]] = {IpEntity(DEFAULT): {KEY: 0.0}}
     idle, bob = "10.0.0.3", QuotaEntity("bob")
     old_rules: dict[Entity, dict[str, float]] = {IpEntity(ip): {KEY: 4.0} for ip in ("10.0.0.1", "10.0.0.2", idle)}
@@ -333,7 +329,7 @@ def test_a_limited_entity_without_a_number_is_a_hit_of_unknown_use() -> None:
 
 
 def test_a_request_rule_throttles_no_client_that_a_mutation_quota_throttles() -> None:
-    """Under KRaft, a broker counts both as request throttle: a higher request quota would not help."""
+    """A client that a mutation quota throttles is not counted for a request rule, though a broker shows both alike."""
     causes = ThrottleCause.OWN, ThrottleCause.UNKNOWN, ThrottleCause.CONTROLLER_MUTATION
     hits = [
         usage(
@@ -346,7 +342,7 @@ def test_a_request_rule_throttles_no_client_that_a_mutation_quota_throttles() ->
 
 
 def test_an_address_has_its_own_rule_or_the_default_one() -> None:
-    """However the rule spells it, and on each broker for itself."""
+    """An address has its own rule, in any spelling, or the default one, on each broker for itself."""
     nodes = (addresses("1", {"10.0.0.1": 4.0, "10.0.0.2": 1.0}), addresses("2", {"10.0.0.1": 5.0, "10.0.0.3": None}))
     configured = limits(rules={}, connection_limits={"<default>": 10.0, "10.0.0.1": 5.0, "::1": 3.0})
     rules = {str(rule.entity): rule for rule in rule_usage(configured, snapshot(nodes=nodes))}

@@ -45,11 +45,7 @@ def found(configured: Limits, state: Snapshot) -> dict[QuotaEntity, Misnamed]:
 
 
 def test_a_rule_for_the_string_form_of_a_principal() -> None:
-    """
-    The client that may be meant, the rule that it is under, and the commands that correct it.
-
-    In findings, the API and the page.
-    """
+    """A rule for `User:name` is reported with the client meant, its present rule, and commands that correct it."""
     wrong = QuotaEntity("User:erin")
     configured = rules(wrong, EVERY)
     state = measured(configured, ("erin", ""))
@@ -126,7 +122,7 @@ def test_what_may_be_meant(
     ids=["measured under a pair", "in use", "idle", "idle client-id", "the default", "overruled"],
 )
 def test_no_slip(rule: QuotaEntity, clients: list[tuple[str, str]], other_rules: list[QuotaEntity]) -> None:
-    """A name that is measured, one that nothing is odd about, and a rule that would have no effect with any name."""
+    """A measured name, an ordinary name, and a rule without effect under any name have no finding."""
     configured = rules(rule, *other_rules)
     assert rule not in found(configured, measured(configured, *clients))
 
@@ -143,7 +139,7 @@ def test_what_is_not_known_is_no_slip(changes: dict[str, Any]) -> None:
 @given(st.text(min_size=1, max_size=12), st.sampled_from(sorted(SLIPS)))
 def test_any_slip_is_found_and_no_name_in_use(name: str, slip: str) -> None:
     """
-    A rule for a client that is measured is in order.
+    A rule for a measured client is in order.
 
     One for its name with a slip is not, and its commands are words of a shell.
     """

@@ -73,7 +73,7 @@ async def listened(port: int, address: str = "127.0.0.1") -> str:
 
 async def test_an_address_to_listen_on() -> None:
     """
-    The address is free afterwards as well.
+    The address to listen on is tried and freed again.
 
     The last one is for documentation (RFC 5737), so that no machine has it.
     """
@@ -102,7 +102,7 @@ async def test_a_port_that_is_taken(status: int, text: str, code: str) -> None:
 
 async def test_a_web_config_file(tmp_path: Path) -> None:
     """
-    A mistake would keep the exporter from starting.
+    A mistake in the web file, which would keep the exporter from starting, is a finding.
 
     With TLS of its own, a server that does not answer may be this exporter.
     """
@@ -124,7 +124,7 @@ async def test_a_web_config_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("hard", "connections", "few"), [(64, 512, True), (64, 32, False), (-1, 512, False)])
 async def test_too_few_open_files(monkeypatch: pytest.MonkeyPatch, hard: int, connections: int, *, few: bool) -> None:
-    """The finding counts the connections that the exporter would have, and the files that those need."""
+    """The finding counts the connections that the exporter would have, and the files that they need."""
     monkeypatch.setattr(resource, "getrlimit", lambda _: (64, hard))
     _, *findings = await listening(ServerConfig(port=0, max_connections=connections))
     assert [finding.code for finding in findings] == ["too_few_files"] * few
@@ -167,7 +167,7 @@ async def test_a_receiver_that_does_not_run(protocol: OtlpProtocol) -> None:
 
 
 async def test_grpc_is_only_connected_to() -> None:
-    """The first push shows whether it accepts metrics."""
+    """A gRPC receiver is only connected to; the first push shows whether it accepts metrics."""
     async with TestServer(web.Application()) as server:
         finding = await grpc_or_http(str(server.make_url("/")), OtlpProtocol.GRPC)
     assert finding.code == "push_connects"

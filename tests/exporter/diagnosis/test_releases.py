@@ -52,7 +52,7 @@ def test_a_rule_without_effect_is_said_to_be_one(text: str) -> None:
 
 @pytest.mark.parametrize("releases", [{}, {"1": of("3.4", None)}, {"1": of("3.4", "3.5")}], ids=str)
 def test_what_may_be_enforced_is_not_said_to_have_no_effect(releases: dict[str, ReleaseRange]) -> None:
-    """A release that is unknown, or that may be one that enforces the rule, has no finding."""
+    """A release that may enforce the rule, or that is unknown, has no finding."""
     assert unenforced(releases.values(), MUTATION) is None
 
 
@@ -75,7 +75,7 @@ def test_a_rule_without_effect_needs_a_rule() -> None:
     ],
 )
 def test_the_release_in_a_line(releases: dict[str, ReleaseRange], line: str) -> None:
-    """Status and the page have one line: the same words as the doctor's."""
+    """Status and the page show the release in one line, with the doctor's words."""
     assert release_line(limits({}, releases=releases)) == line
 
 

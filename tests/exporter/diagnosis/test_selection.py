@@ -47,12 +47,12 @@ def users(selection: Selection, max_count: int | None = None) -> list[str]:
     ],
 )
 def test_who_is_shown(selection: Selection, expected: set[str]) -> None:
-    """A throttled entity counts, whatever it uses; a text is looked for in user and client-id, in either case."""
+    """A throttled entity is shown whatever it uses; a text is searched in user and client-id, ignoring case."""
     assert set(users(selection)) == expected
 
 
 def test_any_usage_of_a_limit_of_zero_is_above_it() -> None:
-    """Kafka finds it violated: it comes before all that is near a limit, and none of it is used by an idle entity."""
+    """Any usage of a limit of zero comes before all that is near a limit, and an idle entity uses none of it."""
     blocked, idle = usage(user="blocked", usage=1e-3, limit=0.0), usage(user="idle", usage=0.0, limit=0.0)
     rows = [usage(user="over", usage=1e18, limit=1.0), UNKNOWN, idle, blocked]
     usages = Columns.of(rows).usages
@@ -70,7 +70,7 @@ def test_any_usage_of_a_limit_of_zero_is_above_it() -> None:
 
 
 def test_who_may_have_a_limit_is_not_left_out() -> None:
-    """An unknown limit is no missing one: without the Admin API, the usual view is not empty."""
+    """An entity whose limit is unknown is in the usual view, which is not empty without the Admin API."""
     unknown = Columns.of([UNKNOWN]).usages
     counts = {
         show: len(matching(unknown, Selection(near_limit=NEAR, show=show)))
@@ -99,9 +99,9 @@ def test_orders(order: Order, names: list[str]) -> None:
 
 def test_by_urgency() -> None:
     """
-    The throttled come first, by their throttle time, then the near, the unknown, the others, the unlimited.
+    The throttled come first by throttle time, then the near, the unknown, the others, the unlimited.
 
-    None of them is passed by a great number.
+    No large number changes this order.
     """
     rows = [
         FREE,
@@ -135,7 +135,7 @@ def test_of_equals_the_other_figure_decides(order: Order, names: list[str]) -> N
 
 @pytest.mark.parametrize("order", [Order.USAGE, Order.LIMIT, Order.TOKENS])
 def test_no_number_is_no_zero(order: Order) -> None:
-    """An entity whose number is not known comes after one whose number is 0."""
+    """An entity with an unknown number comes after one whose number is 0."""
     bucket = QuotaType.CONTROLLER_MUTATION
     rows = [usage(bucket, "zero", usage=0.0, limit=0.0, tokens=0.0), usage(bucket, "unknown")]
     assert (
@@ -146,14 +146,14 @@ def test_no_number_is_no_zero(order: Order) -> None:
 
 
 def test_by_the_rule_that_decides() -> None:
-    """The strongest level comes first; a rule for no one last."""
+    """Entities under the strongest level come first, and those without a rule last."""
     rules = limits()
     rows = [usage(user="x"), usage(user="zoe", configured=rules), usage(user="alice", configured=rules)]
     assert ordered(rows, Selection(near_limit=NEAR, order=Order.LEVEL)) == ["alice", "zoe", "x"]
 
 
 def test_backwards_the_unknown_still_come_last() -> None:
-    """No number is not a small number; who has no bucket comes after the emptiest one in both directions."""
+    """Entities with an unknown number, such as those without a bucket, come last in both directions."""
     turned = Selection(near_limit=NEAR, order=Order.USED, show=Show.ALL, backwards=True)
     assert users(turned) == ["Alice", "erin", "bob", "carol", "dave"]
     assert users(turned, 2) == ["Alice", "erin"]
@@ -166,7 +166,7 @@ def test_backwards_the_unknown_still_come_last() -> None:
 
 
 def test_no_more_than_asked_for() -> None:
-    """The first few are the same as those of the whole order; of no client none is named."""
+    """The first few rows are those of the whole order, and no client gives no row."""
     every_user = users(Selection(near_limit=NEAR, show=Show.ALL))
     assert [users(Selection(near_limit=NEAR, show=Show.ALL), max_count) for max_count in range(6)] == [
         every_user[:max_count] for max_count in range(6)
@@ -180,7 +180,7 @@ def test_no_more_than_asked_for() -> None:
 
 
 def test_an_alert_and_the_page_call_the_same_close_to_a_limit() -> None:
-    """Alerts, findings and pages have one number each, and links one name for a dashboard."""
+    """Alerts, findings and pages share each threshold, and links the name of a dashboard."""
     assert NEAR_LIMIT.value == NEAR
     assert NEAR_LIMIT is shared.NEAR_LIMIT
     assert {dashboard.uid for dashboard in Dashboard} == {uid for name, uid in vars(boards).items() if name.isupper()}
@@ -200,9 +200,9 @@ def test_an_alert_and_the_page_call_the_same_close_to_a_limit() -> None:
 )
 def test_from_the_threshold_of_the_alert_on_it_is_close(used: float, color: str, terminal: str, *, near: bool) -> None:
     """
-    docs/guides/page.md documents the threshold.
+    An entity is near its limit from the alert's threshold on, as docs/guides/page.md documents.
 
-    Page, terminal and filter agree; what is throttled is red whatever it uses.
+    Page, terminal and filter agree; a throttled entity is red whatever it uses.
     """
     full = usage(usage=used * 1000, limit=1000.0)
     assert bool(matching(Columns.of([full]).usages, Selection(near_limit=NEAR, show=Show.NEAR))) is near
@@ -221,7 +221,7 @@ def test_what_is_unknown_has_no_color() -> None:
 
 
 def test_the_first_page_makes_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many entities there are: those that the number they are sorted by rules out stay numbers."""
+    """The first page creates few rows, however many entities there are, as the others are sorted out as numbers."""
     crowd = [usage(user=f"u{n}", usage=float(n), limit=1000.0) for n in range(500)]
     columns, created = Columns.of(crowd), list[int]()
     usage_at = Columns.usage_at

@@ -37,7 +37,7 @@ def test_a_clock_that_is_set_back_loses_nothing() -> None:
 
 @pytest.mark.parametrize("step", [3_600.5, -3_600.5, 86_400.0])
 def test_a_clock_that_is_set_moves_no_step(step: float) -> None:
-    """The steps stay as long ago as they were, and their times are those of the clock as it is now."""
+    """A clock that is set leaves the age of each step, and their times follow the new clock."""
     trails = Trails(steps=4, step_seconds=10.0)
     for steady, ratio in ((100.0, 0.5), (110.0, 0.25)):
         trails.note(replace(snapshot(used(ratio)), taken_at=START + steady, boot_seconds=steady))

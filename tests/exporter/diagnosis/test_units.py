@@ -29,7 +29,7 @@ def test_handlers_are_idle_for_no_more_than_all_of_the_time() -> None:
 
 
 def test_examples_in_docstrings_are_true() -> None:
-    """Every example in the module gives what it says."""
+    """Every example in the module's docstrings gives the result that it shows."""
     result = doctest.testmod(units)
     assert result.attempted > 5
     assert result.failed == 0
@@ -81,7 +81,7 @@ def test_units_of_what_is_measured_and_of_what_is_configured() -> None:
 
 
 def test_limit_and_used_part() -> None:
-    """A part of no limit does not apply, of an unknown one it is unknown, zero is a number; a bucket may be full."""
+    """The used part does not apply without a limit, is unknown with an unknown one, and may be zero or full."""
     free = limits(rules={})
     cases: list[tuple[float | None, Limits | None, float | None, tuple[str, str]]] = [
         (500.0, None, 0.0, ("500 B/s", "0%")),
@@ -100,7 +100,7 @@ def test_limit_and_used_part() -> None:
 
 @given(st.floats(min_value=-1e3, max_value=1e9))
 def test_percent_fits_its_column(ratio: float) -> None:
-    """No ratio takes more than the four characters that it has in the table."""
+    """Every ratio fits into the four characters of its column."""
     assert len(units.percent(ratio)) <= 4
 
 

@@ -52,7 +52,7 @@ def shows(*kinds: EntityKind, quota_type: QuotaType = PRODUCE, **changes: Any) -
 
 
 def nodes(*coverages: Coverage | None, **changes: Any) -> dict[str, Any]:
-    """Nodes 1, 2 and so on with these coverages, and their sources."""
+    """Return nodes 1, 2 and so on with these coverages, and their sources."""
     numbered = [(str(number), coverage) for number, coverage in enumerate(coverages, 1)]
     return {
         "nodes": tuple(NodeUsage(broker=node, coverage=coverage, **changes) for node, coverage in numbered),
@@ -179,7 +179,7 @@ RULES = limits(
 def test_an_idle_rule_is_not_visible_where_an_agent_may_hide_its_clients(
     coverages: Sequence[Coverage | None], hidden: Mapping[str, Sequence[str]]
 ) -> None:
-    """Every view of rules says so: hits are unknown, the nodes are named, and no name is called misspelled."""
+    """Where an agent may hide clients, hits of a rule are unknown and no name is called misspelled."""
     given_ = nodes(*coverages)
     configured = replace(RULES, nodes=given_["limits"].nodes)
     state = snapshot(usage(user="carol"), **given_ | {"limits": configured})
@@ -321,11 +321,7 @@ def findings_of(source_read: SourceRead, configured: Limits | None) -> Iterator[
 def test_no_page_without_entities_is_called_calm(
     placed: set[str], strange: list[str], order: Any, queue: float, odd: str, configured: Limits | None
 ) -> None:
-    """
-    No dialect of text proves by delay queues and the like that there is no client.
-
-    A page may also be refused, by a name.
-    """
+    """A page without entities is never called calm, whatever its dialect, or whether it was refused by a name."""
     lines = [template.format(queue=queue, odd=odd) for template in (*sorted(placed), *strange)]
     order.shuffle(lines)
     try:

@@ -106,7 +106,7 @@ def way(dialect: str, error: SourceError | None = None) -> ScriptedSource:
 
 async def test_what_works_is_kept() -> None:
     """
-    The way that was understood last is tried first.
+    The dialect that worked last is tried first.
 
     An agent that was replaced by one of the other kind is read without a restart.
     """
@@ -132,7 +132,7 @@ NO_TEXT, DOWN, DENIED = SourceUnreadable("a"), SourceUnreachable("a"), SourceDen
     ids=["neither", "other denied", "down", "denied"],
 )
 async def test_the_likelier_error_is_reported(likely: SourceError, other_error: SourceError | None, reads: int) -> None:
-    """No connection and no permission do not depend on the dialect, so the other way is not tried."""
+    """An error that does not depend on the dialect is reported without trying the other one."""
     second = way("y", other_error)
     source = DetectedSource(way("x", likely), second)
     with pytest.raises(type(likely), match=r"^a$"):
@@ -150,7 +150,7 @@ async def test_the_likelier_error_is_reported(likely: SourceError, other_error: 
     ids=["jolokia", "text"],
 )
 async def test_recorded_agents_are_distinguished_at_any_path(path: str, body: bytes, dialect: str) -> None:
-    """An unusual path costs a request that is answered with something else, and nothing more."""
+    """Agents are distinguished at any path; an unusual one costs a request with another answer, and no more."""
 
     async def answer(request: web.Request) -> web.Response:
         is_read = request.method == "POST" or dialect != "jolokia"
@@ -167,7 +167,7 @@ async def test_recorded_agents_are_distinguished_at_any_path(path: str, body: by
 
 
 async def test_both_ways_share_one_deadline() -> None:
-    """An agent that fails at the end of its time is not given as much again for the other way."""
+    """Both dialects share one deadline, also if the first one uses it up."""
     endless = way("jolokia")
     endless.answers.clear()
     source = DetectedSource(way("prometheus", SourceUnreadable("no text")), endless, timeout_seconds=0.0)

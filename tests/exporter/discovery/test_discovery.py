@@ -42,7 +42,7 @@ async def test_two_discoveries_name_each_address_once() -> None:
 
 
 async def test_failure_keeps_what_was_found() -> None:
-    """A failure is counted each time, and reported when it begins and when it ends."""
+    """A failed discovery keeps its sources, is counted each time, and is logged when it begins and ends."""
     finder = ScriptedFinder("kafka", target("a:1", 1))
     roster, discovery = following([finder])
     await discovery.refresh()
@@ -57,7 +57,7 @@ async def test_failure_keeps_what_was_found() -> None:
 
 
 async def test_part_that_cannot_be_found_is_reported_once() -> None:
-    """The rest is used; every look that lacks it counts."""
+    """A missing part is reported once and counted at every look, and the rest is used."""
     finder = ScriptedFinder("kafka")
     finder.found = FoundNodes(targets=(target("a:1"),), problem="no controllers")
     roster, discovery = following([finder])
@@ -124,7 +124,7 @@ async def test_it_looks_again_and_again() -> None:
 
 
 async def test_another_discovery_goes_on_where_one_ended() -> None:
-    """Nodes that finders of the same name found stay, with their counts, until these have looked again."""
+    """Nodes and counts of a former finder stay until a new one of the same name has looked."""
     finder = ScriptedFinder("kafka", target("a:1"))
     roster, old_discovery = following([finder, ScriptedFinder("file_sd", target("b:1"))])
     await old_discovery.refresh()

@@ -55,7 +55,7 @@ async def test_labels_choose_groups_and_report_node_ids(tmp_path: Path) -> None:
 
 
 async def test_a_look_that_hangs_is_the_only_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file system may answer never: no more threads wait for it with each look."""
+    """A look that hangs in the file system stays the only one, and binds no more threads."""
     answers = threading.Event()
 
     def late(file: Path, most_bytes: int) -> bytes:
@@ -75,7 +75,7 @@ async def test_a_look_that_hangs_is_the_only_one(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.timeout(20)
 async def test_a_pipe_holds_no_look_up(tmp_path: Path) -> None:
-    """A pipe is a problem of its own, and counts once it is a file."""
+    """A pipe is reported and delays nothing, and its targets count once it is a file."""
     os.mkfifo(tmp_path / "a.json")
     write(tmp_path / "b.json", "b:1")
     looking = finder(tmp_path)
@@ -87,7 +87,7 @@ async def test_a_pipe_holds_no_look_up(tmp_path: Path) -> None:
 
 
 async def test_file_that_breaks_keeps_its_targets(tmp_path: Path) -> None:
-    """A file that is half written costs nothing; other files are read all the same."""
+    """A file that is half written keeps its targets, and other files are read."""
     looking = finder(tmp_path)
     write(tmp_path / "a.json", "a:1")
     await looking.find()
@@ -99,7 +99,7 @@ async def test_file_that_breaks_keeps_its_targets(tmp_path: Path) -> None:
 
 
 async def test_files_without_a_target_are_a_problem(tmp_path: Path) -> None:
-    """An exporter that reads nothing is noticed: its series are gone, and with them what other alerts are about."""
+    """Files without a target are a problem, since an exporter that reads nothing would go unnoticed."""
     (tmp_path / "a.json").write_text("[]")
     assert await names(finder(tmp_path)) == ([], "the files list no target")
     write(tmp_path / "a.json", "a:1")

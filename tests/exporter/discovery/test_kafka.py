@@ -65,7 +65,7 @@ async def test_brokers_and_controllers(
 
 
 async def test_rack_is_part_of_the_url() -> None:
-    """A node without a rack is left out where the URL needs one."""
+    """The rack is part of a URL, and a node without one is left out where the URL needs it."""
     admin = ScriptedAdmin()
     admin.voters = node(100, "a", rack="west"), node(101, "b")
     assert await urls(finder(admin, controller_url="http://{host}/{rack}")) == (
@@ -75,7 +75,7 @@ async def test_rack_is_part_of_the_url() -> None:
 
 
 async def test_broker_that_an_old_cluster_reports_no_more_is_kept_for_an_hour() -> None:
-    """The broker may be down; a new cluster reports its absence, and there it is gone at once."""
+    """A broker that an old cluster no longer reports is kept for an hour, and one of a new cluster is gone at once."""
     clock = [0.0]
     admin = ScriptedAdmin()
     admin.with_fenced = False

@@ -56,7 +56,7 @@ async def ids(finder: PrometheusFinder) -> tuple[dict[str, str | None], str | No
 
 
 async def test_each_instance_is_a_source() -> None:
-    """Nodes that report their id keep it, and one that does not gets that of the configuration."""
+    """Each instance is a source with the id that it reports, or with that of the configuration."""
     async with finding(nodes=ALL) as finder:
         id_by_host, problem = await ids(finder)
         tables = [await source.open().read() for source in (await finder.find()).sources]
@@ -75,7 +75,7 @@ async def test_a_node_without_an_id_is_named() -> None:
 
 
 async def test_a_label_of_the_target_has_the_id() -> None:
-    """The label is the one that files of targets have, too."""
+    """The id may be in a label of the target, the same one as in files of targets."""
 
     def change(answers: Answers) -> None:
         for series in series_of(answers, "vector", "broker-3:9404"):
@@ -86,7 +86,7 @@ async def test_a_label_of_the_target_has_the_id() -> None:
 
 
 async def test_the_admin_api_has_the_id_of_a_host() -> None:
-    """A broker is known by its host, unless another one shares it; without an answer, that is named as well."""
+    """A broker's id is found by its host, unless two share it; without the Admin API, that is reported."""
     admin = HostsAdmin()
     admin.nodes = Node(node_id=3, host="Broker-3", port=9092), Node(node_id=9, host="broker-1", port=9092)
     async with finding(admin=admin) as finder:

@@ -17,7 +17,7 @@ from quotascope.exporter.snapshot import SourceRead
 
 
 class World:
-    """A roster on a clock that stands still unless the test moves it, and the scripted sources that it makes."""
+    """A roster on a clock that stands still unless the test moves it, with its scripted sources."""
 
     def __init__(self, *fixed: ScriptedSource) -> None:
         self.made: list[ScriptedSource] = []
@@ -29,7 +29,7 @@ class World:
         return self.made[-1]
 
     async def follow(self, *names: str, host: str = "", renew: bool = False) -> None:
-        """Have found sources of these names, each at a host of its own or all at this one."""
+        """Follow found sources of these names, each at a host of its own or all at this one."""
         configs = [SourceConfig(dialect=Dialect.JOLOKIA, url=f"http://{host or name}:1", name=name) for name in names]
         await self.roster.follow(configs, renew=renew)
 
@@ -62,7 +62,7 @@ async def twins() -> World:
 
 async def test_sources_that_stay_keep_their_object() -> None:
     """
-    Connections and names once learned outlive the coming and going of others.
+    A source that stays keeps its connections and learned names.
 
     The same name with a new URL is another source, and so is each one that is to be made again.
     """
@@ -103,9 +103,9 @@ async def test_configured_sources_can_be_replaced() -> None:
 
 async def test_node_that_is_found_twice_is_read_once(twins: World) -> None:
     """
-    The source that answered first is read.
+    A node's source that answered first is read.
 
-    The other one stands by, is looked at every minute and is shown meanwhile.
+    The other one stands by, is tried every minute and is shown meanwhile.
     """
     with capture_logs() as lines:
         for _ in range(3):
@@ -120,7 +120,7 @@ async def test_node_that_is_found_twice_is_read_once(twins: World) -> None:
 
 
 async def test_node_found_twice_for_a_moment_is_read_again(twins: World) -> None:
-    """A node that for once said it was another one is not given up."""
+    """A node that once reported another's id is not given up."""
     assert await twins.collect() == {"a": "", "b": "1"}
     twins.made[1].table = table("2", bob=1.0)
     twins.now += EXAMINE_SECONDS
@@ -191,7 +191,7 @@ async def test_node_whose_two_sources_die_is_down(twins: World, monkeypatch: pyt
 
 
 async def test_source_that_goes_during_a_collection_keeps_no_node(twins: World) -> None:
-    """An answer of that source does not make those that stand by wait for their turn."""
+    """A source that is removed during a collection does not keep its node from the ones that stand by."""
     for source in twins.made:
         source.answers.clear()
     collection = twins.collection()
@@ -234,7 +234,7 @@ async def test_impostor_displaces_no_other_source(*, answers_later: bool) -> Non
 
 
 async def test_source_that_is_another_node_from_now_on_displaces_no_other(twins: World) -> None:
-    """The source that answered for a node before keeps it."""
+    """A source that becomes another node does not displace the one that answered for that node before."""
     twins.made[0].table = table("2", alice=1.0)
     assert await twins.collect() == {"a": "", "b": ""}
     twins.made[0].table = table("1", mallory=1.0)
@@ -243,7 +243,7 @@ async def test_source_that_is_another_node_from_now_on_displaces_no_other(twins:
 
 
 async def test_found_twins_are_read_again_when_other_sources_are_found(twins: World) -> None:
-    """The nodes of two addresses may have changed with the other sources."""
+    """Both sources of a node are tried again when other sources are found."""
     await twins.collect()
     assert twins.read == ["a"]
     await twins.follow("a", "b")

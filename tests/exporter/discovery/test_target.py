@@ -17,7 +17,7 @@ TEMPLATE = "https://{host}:8778/jolokia"
     ],
 )
 def test_values_take_their_place(template: str, values: dict[str, str], url: str, name: str) -> None:
-    """The source is called by host and port, and by its path where nodes differ in nothing else."""
+    """A source's name is its host and port, with the path where nodes differ in nothing else."""
     assert target_of(template, values, 1) == NodeTarget(url=url, name=name, node_id=1)
 
 
@@ -27,11 +27,7 @@ RACKS = ["..", ".", "a/b", "a b", "%2e%2e", ""]
 
 @pytest.mark.parametrize(("place", "value"), [*(("host", host) for host in HOSTS), *(("rack", rack) for rack in RACKS)])
 def test_no_value_can_reach_elsewhere(place: str, value: str) -> None:
-    """
-    A broker advertises a host and nothing more.
-
-    No path, port, user or line end; a rack, any text to Kafka, is one step of a path.
-    """
+    """A broker's host may hold no path, port, user or line end; a rack is one step of a path."""
     with pytest.raises(ValueError, match=place):
         target_of("https://{host}:8778/{rack}/jolokia", {"host": "a", "rack": "b", place: value})
 
@@ -76,7 +72,7 @@ def test_address_that_is_none(text: str) -> None:
 
 
 def test_a_discovery_confirms_the_node_of_a_configured_address() -> None:
-    """Whatever slash ends it; the first that names a node counts, and other addresses are not confirmed."""
+    """A discovery confirms the node of a configured address, with or without a final slash, by its first answer."""
     merged_configs = [
         NodeTarget(url="http://a:1/jolokia/", name="x"),
         NodeTarget(url="http://a:1/jolokia/", name="y", node_id=7),

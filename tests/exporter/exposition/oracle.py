@@ -42,16 +42,12 @@ LIMIT = {
 
 
 def samples(state: Snapshot, now_seconds: float, cluster: str | None = None) -> set[Sample]:
-    """Return the samples of a page at ``now_seconds``; of like series the first by user, client-id and node counts."""
+    """Return the samples of a page at ``now_seconds``; of equal series the first by user, client-id and node counts."""
     return {(name, labels, value) for (name, labels), value in series_of(state, now_seconds, cluster).items()}
 
 
 def page(state: Snapshot, now_seconds: float, text_format: TextFormat = TEXT, cluster: str | None = None) -> bytes:
-    """
-    Return the page as prometheus_client writes it.
-
-    Families have the order of the catalog, series that in which this module reads them.
-    """
+    """Return the page as prometheus_client writes it, with families in the catalog's order."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collected(series_of(state, now_seconds, cluster)))
     openmetrics = text_format is OPENMETRICS
@@ -59,7 +55,7 @@ def page(state: Snapshot, now_seconds: float, text_format: TextFormat = TEXT, cl
 
 
 def lines(snapshot: Snapshot, beginning: str) -> list[str]:
-    """Return the series whose names begin so, as text: what prometheus_client writes, and the renderer as well."""
+    """Return the series whose names begin with a prefix, as prometheus_client and the renderer write them."""
     text = page(snapshot, snapshot.taken_at)
     assert Renderer().render(snapshot, snapshot.taken_at) == text
     return [line for line in text.decode().splitlines() if line.startswith(beginning)]

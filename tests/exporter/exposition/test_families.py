@@ -178,7 +178,7 @@ def test_each_number_stands_in_its_own_series(text_format: TextFormat, later: fl
 
 
 def test_every_family_of_the_catalog_is_filled() -> None:
-    """A family that is declared is also exposed, and nothing else is."""
+    """Every declared family is exposed, and no other one."""
     names_on_page = {name for name, _, _ in on_page(Renderer().render(EVERYTHING, NOW))}
     assert names_on_page == {family.name for family in families()}
 

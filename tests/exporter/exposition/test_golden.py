@@ -57,6 +57,6 @@ def test_promtool_finds_nothing(name: str) -> None:
 @pytest.mark.real
 @pytest.mark.parametrize("name", ['"\\\n\r\t\x00{}=,', "\ud800\u202e\U0001f600", "x" * 10_000])
 def test_promtool_parses_hostile_names(name: str) -> None:
-    """Prometheus itself takes in what our own parser takes in."""
+    """Hostile names that our parser accepts are accepted by promtool."""
     state = snapshot(usage(user=name, client_id=name, usage=1.0))
     assert lint(Renderer().render(state, NOW)) == "exit code 0"

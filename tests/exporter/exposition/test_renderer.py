@@ -96,7 +96,7 @@ class History:
         return [item for item in items if self._random.random() < share]
 
     def _layout(self, tags: int) -> Layout:
-        """Return the same one again, one that came of it, or one put together from scratch."""
+        """Return the same layout, one derived from it, or one from scratch."""
         pool = self._own + self._tagged.get(tags, [])
         old_layout = self._layouts.get(tags)
         way = self.pick(("same", "changed", "remade", "scratch"))
@@ -186,7 +186,7 @@ def test_bytes_are_those_of_the_client_library(seed: int, cluster: str | None) -
 
 
 def many(step: int, count: int = 300) -> list[EntityUsage]:
-    """Entities of which a few are others with each step, and the others the same objects."""
+    """Return many entities, of which a few change with each step, and the others are the same objects."""
     return [
         EntityUsage(entity=one_of_many(f"user-{number}-{step if number % 50 == 0 else 0}"), usage=number * step / 7)
         for number in range(count)
@@ -243,7 +243,7 @@ def test_scrapes_at_the_same_time() -> None:
 
 
 def traced(texts: Iterable[bytes]) -> list[tuple[int, int, int]]:
-    """Return the length of each text, the bytes in memory after it was made, and the most there were until then."""
+    """Return each text's length, the memory after it was rendered, and the peak until then."""
     tracemalloc.start()
     try:
         return [(len(text), *tracemalloc.get_traced_memory()) for text in texts]
@@ -278,7 +278,7 @@ def test_same_text_again_is_the_same_object() -> None:
 
 
 def test_lines_are_kept_nowhere_but_in_the_text() -> None:
-    """Memory holds the last text, the one that the next is written over, and a few bytes for each line."""
+    """Memory holds two texts and a few bytes for each line."""
     crowd = snapshot(*many(1, 3000))
     Renderer().render(crowd, NOW)  # what a layout derives is not the renderer's
     *_, (size, kept_bytes, _) = traced(map(Renderer().render, [crowd] * 3, [NOW] * 3))

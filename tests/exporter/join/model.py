@@ -109,7 +109,7 @@ class Expected:
 
 
 class Model:
-    """Recomputes each snapshot from scratch, but for what its definition says of moments before."""
+    """A model that computes each snapshot from scratch, apart from state that its definition needs."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[int | None, Seen, float]] = {}
@@ -393,7 +393,7 @@ def _bucket(
 
 
 def _unmeasured(rules: Rules, user: str, client_id: str) -> Entity | None:
-    """Return the one rule for all clients of these names that are under any."""
+    """Return the only rule that all clients of these names can be under."""
     users = [user] if user else [*{rule.user for rule in rules if isinstance(rule.user, str)}, "", "one more"]
     clients = (
         [client_id]
@@ -443,7 +443,7 @@ def _in_force(limits: Limits, tags: Tags) -> bool:
 
 
 def _moved(seen: Seen, limits: Limits | None, *, leads: bool | None) -> set[Tags]:
-    """Return the idle beans of clients whose traffic an old broker measures under tags that no rule explains."""
+    """Return the idle beans of clients that an old broker now measures under tags without a rule."""
     if limits is None or not _remembers(limits, seen.node_id):
         return set()
     busy = [
@@ -457,7 +457,7 @@ def _moved(seen: Seen, limits: Limits | None, *, leads: bool | None) -> set[Tags
 
 
 def _has_moved(seen: Seen, tags: Tags, limits: Limits, busy: Sequence[Tags]) -> bool:
-    """Return whether an idle bean without a rule is of clients whose traffic is under tags that no rule explains."""
+    """Return whether an idle bean's clients are now measured under tags without a rule."""
     kind, user, client_id = tags
     if seen.entities[tags].get(USED[kind], nan) != 0 or _deciding(limits.rules.get(kind, {}), user, client_id):
         return False
@@ -474,7 +474,7 @@ def _has_none(node_id: str, limits: Limits | None) -> bool:
 
 
 def _rules_on(seen: Seen, limits: Limits | None) -> Limits | None:
-    """Return the configured quotas where they decide."""
+    """Return the configured quotas in force on a node."""
     return None if _overruled(seen, limits) else limits
 
 

@@ -154,7 +154,7 @@ BY_REQUEST = {
 
 
 def value_of(node: NodeUsage, name: str) -> object:
-    """Return what the model calls by this name."""
+    """Return the model's value under this name."""
     if name in NUMBERS:
         return node.number(NUMBERS[name])
     return node.by_name(BY_REQUEST[name]) if name in BY_REQUEST else getattr(node, name)
@@ -296,7 +296,7 @@ steps = st.builds(
     rules=st.sampled_from(RULES), start=st.lists(edits, max_size=12), history=st.lists(steps, min_size=8, max_size=12)
 )
 def test_snapshots_are_those_of_the_model(rules: Limits | None, start: list[Edit], history: list[Step]) -> None:
-    """Whatever came before, each snapshot is what its tables, its rules and the last minute make of it."""
+    """Each snapshot equals the model's, whatever came before."""
     world = History()
     world.edit(start)
     for step in history:

@@ -32,7 +32,7 @@ def tagged(kind: QuotaType, usage: float, throttle_ms: float = 0.0, /, **tags: s
 
 
 def test_tags_become_labels_and_units_are_ours() -> None:
-    """Every bean has all labels; a tag that it does not have is empty."""
+    """Every bean has all tags as labels, empty where it lacks one, and values in base units."""
     snapshot = World(CUSTOM).collect_one(
         tagged(PRODUCE, 500.0, 1_500.0, quota_type="PRODUCE", group="a,b"), tagged(REQUEST, 250.0, tenant="t")
     )
@@ -64,7 +64,7 @@ def test_a_throttle_time_that_an_agent_leaves_out_is_unknown(kind: QuotaType) ->
 
 
 def test_entities_that_differ_in_a_tag_too_many_are_one() -> None:
-    """Usages added up, the same sum in any order, and the longest known throttle; unknown of all stays unknown."""
+    """Entities that differ only in a surplus tag are one, with the sum of usages and the longest known throttle."""
     tags = {f"k{number}": "v" for number in range(MOST_TAGS)}
     given_ = [(0.1, 3.0), (0.2, float("nan")), (1e9, 5.0), (-1e9, 4.0), (float("nan"), 1.0)]
     beans = [tagged(PRODUCE, usage, wait, **tags, zone=f"z{number}") for number, (usage, wait) in enumerate(given_)]
@@ -107,7 +107,11 @@ def test_the_admin_api_decides_on_each_node_and_beans_only_where_it_is_silent(
     limited: Sequence[bool],
     expected: int,
 ) -> None:
-    """Nodes 1 and 2 have the same quota; node 2 has beans with tags that Kafka's own quotas do not have."""
+    """
+    The Admin API decides if a node has a callback, and beans only where it says nothing.
+
+    Nodes 1 and 2 have the same quota; node 2 has beans with tags that Kafka's own quotas do not have.
+    """
     snapshot = World(replace(limits(RULES), nodes=settings)).collect({"1": [OWN], "2": beans})
     assert [node.quota_callback for node in snapshot.nodes] == callbacks
     assert [usage.entity.limit == 1_000.0 for usage in snapshot.entities] == limited
@@ -179,7 +183,7 @@ def test_a_real_broker_reports_the_limits_of_strimzis_plugin(name: str) -> None:
 
 
 def test_a_full_volume_leaves_nothing_of_the_produce_limit() -> None:
-    """A real broker was recorded whose storage check found too little room; the plugin keeps 1 byte/s."""
+    """A full volume leaves nothing of the produce limit, as recorded from a real broker whose plugin keeps 1 byte/s."""
     snapshot = joined(["strimzi_quotas/full.jolokia2.json"], None)
     assert lines(snapshot, "kafka_quota_callback_produce_limit") == [
         'kafka_quota_callback_produce_limit_bytes_per_second{broker="1",excluded_principal_quota_key="",tag_quota_type="PRODUCE"} 1.0'

@@ -143,7 +143,7 @@ LEADER = leads(1)
 
 def test_the_mutation_quota_has_the_throttle_that_it_decides() -> None:
     """
-    The throttle is shown on its controller, with its rule; the request throttle stays on its broker and refers to it.
+    A mutation throttle is shown on the controller with its rule, and the broker's request throttle refers to it.
 
     It is 0 when the broker throttles no more.
     """
@@ -163,7 +163,7 @@ def test_the_mutation_quota_has_the_throttle_that_it_decides() -> None:
 
 @pytest.mark.parametrize("throttle_ms", [-3.0, 0.0, 5.0])
 def test_a_bucket_that_decides_nothing_any_more_has_its_own_throttle_time(throttle_ms: float) -> None:
-    """A number that a node reports of itself is shown as it is, also an absurd one."""
+    """A bucket that decides nothing any more has the throttle time that its node reports, however absurd."""
     world = World(APART)
     world.collect({"1": [waiting(throttle_ms=9_000.0)], "101": [bucket(-4.0), LEADER]})
     own = entity(MUTATION, "bob", usage=0.0, tokens=22.0, throttle_ms=throttle_ms)
@@ -172,7 +172,7 @@ def test_a_bucket_that_decides_nothing_any_more_has_its_own_throttle_time(thrott
 
 
 def test_a_bucket_that_never_throttled_has_an_unknown_throttle_time() -> None:
-    """A broker that is not read may throttle for it."""
+    """A bucket has an unknown throttle time while a broker that may throttle for it is not read."""
     state = World(APART).collect({"1": [waiting(throttle_ms=nan)], "101": [bucket(22.0), LEADER]})
     assert of_type(state, MUTATION).throttle_time_seconds is None
 

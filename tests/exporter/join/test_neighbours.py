@@ -140,7 +140,7 @@ def test_beans_of_a_network_thread_are_no_listener() -> None:
 
 
 def test_connections_of_a_real_broker_show_by_scope(pair_throttled: Snapshot) -> None:
-    """A listener that is held back, another whose clients are refused, and the address that both are under."""
+    """Connections are shown by listener and address, delayed and refused ones of a real broker among them."""
     rates = connections(pair_throttled.nodes[0])
     assert rates.broker == LimitedRate(rate=5.221932114882507, limit=77.0)
     assert rates.listeners["TLS"] == LimitedRate(rate=2.4737779536908766, limit=2.0, throttle_time_seconds=891.8 / 1000)
@@ -151,7 +151,7 @@ def test_connections_of_a_real_broker_show_by_scope(pair_throttled: Snapshot) ->
 
 
 def test_a_replica_that_moves_shows_on_both_ends(pair_throttled: Snapshot) -> None:
-    """The leader's rate on one broker, the follower's on the other, and limits that nothing uses."""
+    """A moving replica shows the leader's rate on one broker, the follower's on the other, and unused limits."""
     assert [replication(node_usage) for node_usage in pair_throttled.nodes] == [
         {
             "leader": LimitedRate(rate=357723.00869861845, limit=300_000.0),
@@ -182,7 +182,7 @@ def test_both_versions_of_jolokia_report_the_same() -> None:
 
 
 def test_moves_and_the_remote_storage_are_reported(tiered_moving: Snapshot, tiered_throttled: Snapshot) -> None:
-    """Moves between directories, whichever topic they are of; a direction that nothing used yet has a limit only."""
+    """Moves between directories are reported for all topics; an unused direction has a limit only."""
     (moving,), (throttled,) = tiered_moving.nodes, tiered_throttled.nodes
     assert replication(moving) == {"alter_log_dirs": LimitedRate(rate=1025517.7591217307, limit=300_000.0)}
     assert remote_storage(moving) == {

@@ -34,11 +34,7 @@ def table(*columns: BeanColumn) -> BeanTable:
 
 @given(st.sampled_from(QuotaType), texts, texts)
 def test_every_name_survives_from_the_broker_to_the_snapshot(quota_type: QuotaType, user: str, client_id: str) -> None:
-    """
-    Kafka sanitizes and quotes names, we unquote and decode them.
-
-    The name is what the client sent, a long one cut.
-    """
+    """A name that Kafka sanitized and quoted is the client's own in the snapshot; a long one is cut."""
     name = mbean_name("kafka.server", quota_type.group, [("user", sanitize(user)), ("client-id", client_id)])
     (column,) = columns_of((name, ("throttle-time",)))
     assert column is not None
@@ -73,7 +69,7 @@ def test_what_two_layouts_share_is_interpreted_once(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_a_source_looked_up_is_not_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A column brings along what it means; others are looked up when they are interpreted."""
+    """The meaning that a source gave a column is used, and other columns are interpreted once."""
     (column,) = columns_of((mbean_name("kafka.server", "Fetch", [("user", "a")]), ("byte-rate",)))
     assert column is not None
     plain = BeanColumn(column.bean, column.attribute)
@@ -84,7 +80,7 @@ def test_what_a_source_looked_up_is_not_looked_up_again(monkeypatch: pytest.Monk
 
 
 def test_entities_are_kept_while_columns_and_limits_are() -> None:
-    """Limits that were read again and say the same change nothing; other ones change the entities that they limit."""
+    """Equal limits keep all entities, and other limits change only the entities that they limit."""
     world = World(limits(RULES))
     numbers = [entity(PRODUCE, "alice"), entity(MUTATION, "bob", tokens=1.0)]
     first_layout = world.collect_one(*numbers).columns.layout
@@ -126,7 +122,7 @@ def test_limits_that_are_read_again_are_compared_when_they_are_read() -> None:
 
 
 def test_a_node_that_comes_back_in_time_keeps_its_entities() -> None:
-    """A node may be started again or hard to reach for five minutes; then it is forgotten."""
+    """A node that comes back within five minutes keeps its entities."""
     world = World(limits(RULES))
     beans = [entity(PRODUCE, "alice")]
     both = {"1": beans, "2": beans}
@@ -142,7 +138,7 @@ def test_a_node_that_comes_back_in_time_keeps_its_entities() -> None:
 
 
 def test_what_is_left_out_leaves_the_others_as_they_are() -> None:
-    """A bean that is left over from earlier rules changes nothing of those that count, whether it is there or not."""
+    """A bean left over from earlier rules changes nothing of the others, whether it is there or not."""
     world = World(limits(RULES))
     explained, stale = entity(PRODUCE, "alice"), entity(PRODUCE, "", "c", usage=1.0)
     first_layout = world.collect_one(explained, stale).columns.layout

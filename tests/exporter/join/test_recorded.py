@@ -135,7 +135,7 @@ def test_without_request_quotas_a_forwarded_throttle_still_shows(split_forwarded
 
 
 def test_a_limit_removed_within_the_minute_is_still_the_cause() -> None:
-    """Bulk was seen at its limit, which then went; its average lingers and is still its own."""
+    """A limit that was removed within the last minute is still the cause of its lingering throttle."""
     join, nodes = Join(), ("1", "100")
     joined([f"split/throttled.{node}.jolokia2.json" for node in nodes], limits(SPLIT_RULES, nodes), join)
     names = [f"split/forwarded.{node}.jolokia2.json" for node in nodes]

@@ -92,7 +92,7 @@ def test_a_bean_that_no_rule_explains_is_shown_while_it_is_in_use(history: list[
 def test_a_node_knows_best_itself(
     reported: dict[str, bool | None], leader: str | None, expected: dict[str, bool | None]
 ) -> None:
-    """Then whether another one leads, then what the Admin API said."""
+    """A node leads by its own report, then by another's, then by the Admin API's answer."""
     assert active_controllers(reported, leader) == expected
 
 
@@ -126,7 +126,7 @@ def recorded() -> list[Beans]:
 
 def test_only_beans_in_use_are_shown() -> None:
     """
-    Beans that the rules explain are shown, the others counted, by a new exporter and by one that runs.
+    Beans that the rules explain are shown, and the others counted, also right after a start.
 
     Beans that decay under new rules disappear at once, and never come back.
     """
@@ -216,14 +216,14 @@ def test_each_broker_is_judged_by_its_own_release() -> None:
 def test_only_the_idle_bean_of_a_busy_client_is_stale(
     rules: Rules, beans: list[Numbers], expected: set[tuple[str, str]]
 ) -> None:
-    """The rates show the beans that an old broker uses; where they do not, the rules do."""
+    """Rates show which beans an old broker uses, and without rates the rules do."""
     world = World(limits(rules, releases={"1": of("3.9")}))
     for _ in range(2):
         assert {(user, client) for _, user, client in shown(world, {"1": beans})} == expected
 
 
 def test_mutations_of_a_node_that_does_not_lead_stay_out() -> None:
-    """However old it is: only the leader's buckets describe the quota."""
+    """Only the leader's buckets are shown, whatever the release."""
     world = World(limits({MUTATION: {QuotaEntity("alice"): 1.0}}, releases={"1": of("3.9")}, active_controller="2"))
     assert shown(world, {"1": [entity(MUTATION, "bob", "app", usage=5.0)]}) == set()
 

@@ -34,7 +34,7 @@ def test_no_ratio_without_something_to_divide_by(limit: float | None) -> None:
 
 
 def test_a_throttle_that_no_node_measures_is_not_zero() -> None:
-    """Under KRaft the controller never records one for mutations, although clients wait: nothing is shown."""
+    """A mutation's throttle time, which no node measures under KRaft, is not shown as zero."""
     world = World()
     seen = [
         world.collect_one(entity(kind, "bob", usage=1.0, throttle_ms=throttle_ms))
@@ -48,7 +48,7 @@ def test_a_throttle_that_no_node_measures_is_not_zero() -> None:
 
 @pytest.mark.parametrize(("rate", "expected"), [(0.0, None), (0.02, 0.02)])
 def test_a_node_that_has_just_started_is_not_saturated(rate: float, expected: float | None) -> None:
-    """Measured: for 5 s Kafka's meters have a rate of 0, whatever they have counted."""
+    """A node is not called saturated in its first 5 s, when Kafka's meters still have a rate of 0."""
     pools = [
         bean("KafkaRequestHandlerPool", {"OneMinuteRate": rate}, name=f"{pool}RequestHandlerAvgIdlePercent")
         for pool in ("", "Broker")
@@ -78,7 +78,7 @@ def test_the_sum_of_a_histogram_is_exact(throttles: list[int]) -> None:
 
 
 def test_the_sum_of_a_histogram_does_not_go_back_until_a_restart() -> None:
-    """A request between the readings of mean and count makes it too high; a restart shows in the start time."""
+    """A histogram's sum that is too high, as mean and count are read apart, does not go back until a restart."""
     sums = NodeCounters()
     readings = [
         (1.0, 100.0, 11, 1_100),
@@ -104,11 +104,7 @@ def test_a_smaller_count_is_a_restart_where_no_start_time_is_reported() -> None:
 
 
 def test_counters_continue_after_an_older_answer_and_another_agent() -> None:
-    """
-    A second source is behind, and an agent claims the id of the node for a while.
-
-    What counts is the start of the node.
-    """
+    """Counters continue by the node's start, after a second source's older answer and after a wrong agent."""
     counters = NodeCounters()
     readings = [
         (1.0, 50.0, 50.0),
@@ -153,7 +149,7 @@ def test_an_absurd_reading_does_not_hold_a_counter_for_ever(absurd: float) -> No
 
 
 def test_an_answer_that_is_shown_again_confirms_no_reading() -> None:
-    """A late source has one answer in several collections, and a wrong one is a single reading still."""
+    """An old answer in several collections counts as a single reading, also if it is wrong."""
     counters = NodeCounters()
     for read_at, asked_at, count in ((15, 10.0, 1e9), (30, 10.0, 1e9), (45, 40.0, 51.0), (345, 340.0, 52.0)):
         counters.began(1.0, float(read_at), asked_at)
@@ -170,7 +166,7 @@ def test_an_answer_that_is_shown_again_confirms_no_reading() -> None:
     ],
 )
 def test_a_counter_of_one_start_is_held(readings: list[tuple[int, float]], shown: float) -> None:
-    """However long it is not reached, where nothing says that it was wrong."""
+    """A counter is held, however long, until its node's reading reaches it or its start changes."""
     counters = NodeCounters()
     for read_at, count in readings:
         counters.began(1.0, float(read_at))
@@ -201,7 +197,7 @@ def test_a_source_without_a_start_takes_over() -> None:
 
 
 def test_a_source_with_a_start_takes_over() -> None:
-    """The counter continues: it did not begin again only because its start is known now."""
+    """A counter continues when a source reports the node's start for the first time."""
     counters = NodeCounters()
     for read_at, started_at, count, shown in (
         (0, None, 50.0, 50.0),
@@ -214,7 +210,7 @@ def test_a_source_with_a_start_takes_over() -> None:
 
 
 def test_a_sum_that_no_number_holds_is_unknown() -> None:
-    """An agent may report anything: its other numbers, and those of other nodes, stay."""
+    """An infinite sum of an agent's numbers is unknown, and other numbers and nodes are not affected."""
     sums = NodeCounters()
     sums.began(1.0, 0.0)
     assert [sums.sum_ms("Produce", mean, 1e300) for mean in (1e300, -1e300)] == [None, None]
@@ -234,7 +230,7 @@ def test_a_sum_that_no_number_holds_is_unknown() -> None:
 
 
 def test_names_that_never_end_are_forgotten() -> None:
-    """An agent may make names up; those that came first go first."""
+    """Ever new names of an agent are forgotten, the oldest first."""
     sums = NodeCounters()
     for number in range(2_000):
         sums.sum_ms(str(number), 1.0, 10.0)
@@ -278,7 +274,7 @@ def test_two_points_or_two_percent_apart_is_too_far(beans: Numbers, disagreement
 
 
 def test_nodes_that_are_gone_are_forgotten() -> None:
-    """Nodes that get a new id with each start do not add up: what is large goes in minutes, totals in an hour."""
+    """Nodes that are gone are forgotten, their large tables within minutes and their totals within an hour."""
     world = World()
     beans = entity(PRODUCE, "alice", usage=1.0)
     for number in range(50):

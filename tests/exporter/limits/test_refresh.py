@@ -90,7 +90,7 @@ async def test_each_change_is_logged_and_counted(source: ScriptedLimits, refresh
 
 
 async def test_rules_that_did_not_change_are_the_same_object(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
-    """The join may keep what it derived from them."""
+    """Unchanged rules are the same object, so that the join keeps what it derived from them."""
     await refresh.refresh()
     old_limits = refresh.limits
     source.value = limits()
@@ -103,7 +103,7 @@ async def test_rules_that_did_not_change_are_the_same_object(source: ScriptedLim
 async def test_limits_have_the_same_version_until_what_decides_changes(
     source: ScriptedLimits, refresh: LimitsRefresh
 ) -> None:
-    """Reading them again is no change, nor is another controller; another rule, setting or release is one."""
+    """The version of limits changes with a rule, setting or release, and not with a read or a controller."""
     first = source.value
     versions = []
     for source.value in (
@@ -135,7 +135,7 @@ def _copied(table: RuleTable) -> QuotaRules:
 
 
 async def test_what_else_is_missing_is_reported_once(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
-    """A missing right that costs only a part is a line when it begins and when it ends."""
+    """A missing permission that costs a part of the limits is logged when it begins and when it ends."""
     incomplete = limits(missing={"the active controller": "needs DESCRIBE"})
     with capture_logs() as lines:
         for source.value in (limits(), incomplete, incomplete, limits()):
@@ -148,7 +148,7 @@ async def test_what_else_is_missing_is_reported_once(source: ScriptedLimits, ref
 
 
 async def test_read_that_hangs_or_has_a_defect(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
-    """A deadline ends a read whatever it waits for; usage is worth showing even when the limits reader has a bug."""
+    """A read that hangs ends at its deadline, and a defect is reported; usage is shown without limits."""
     source.error = KeyError("x")
     await refresh.refresh()
     assert refresh.health.error == "unexpected KeyError: 'x'"
@@ -189,7 +189,7 @@ async def test_run_refreshes_until_canceled(source: ScriptedLimits, refresh: Lim
     ("cluster_id", "changes"), [("x", {"producer_byte_rate": 2, "request_percentage": 1}), ("y", {})]
 )
 async def test_another_source_takes_over(cluster_id: str, changes: dict[str, int]) -> None:
-    """The last limits stay until it was read, and what was counted goes on; what another cluster has is no change."""
+    """The last limits stay until another source was read, and counts go on; another cluster's limits are no change."""
     first_source = ScriptedLimits(limits(cluster_id="x"))
     second = ScriptedLimits(limits(rules={}, cluster_id=cluster_id))
     refresh = LimitsRefresh(first_source, timeout_seconds=10, clock=lambda: NOW)
@@ -208,7 +208,7 @@ async def test_another_source_takes_over(cluster_id: str, changes: dict[str, int
 
 
 async def test_without_a_source_there_are_no_limits(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
-    """The old ones would grow older for ever; no one waits for others, and what was counted stays."""
+    """Without a source, old limits are dropped, no scrape waits for new ones, and counts stay."""
     source.error = LimitsError("no")
     await refresh.refresh()
     refresh.read_from(None, 0, 30)

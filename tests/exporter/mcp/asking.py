@@ -14,14 +14,14 @@ from tests.commands import COMMAND
 
 @asynccontextmanager
 async def assistant(exporter: str, *options: str) -> AsyncIterator[Client]:
-    """A client whose server asks this exporter."""
+    """Yield a client whose server asks this exporter."""
     arguments = ["mcp", "--exporter", exporter, *options]
     async with Client(stdio_client(StdioServerParameters(command=str(COMMAND), args=arguments))) as client:
         yield client
 
 
 def text_of(result: CallToolResult) -> str:
-    """The text of a result, which has nothing else for people."""
+    """Return the text of a result, which has nothing else for people."""
     [content] = result.content
     assert isinstance(content, TextContent)
     return content.text

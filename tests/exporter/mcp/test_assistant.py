@@ -61,7 +61,7 @@ async def test_tools_only_read() -> None:
 
 
 async def test_answers_are_those_of_the_api() -> None:
-    """An assistant and a program that asks `/api/v1/explain` read the same, here of a plain name."""
+    """An assistant and a program that requests `/api/v1/explain` get the same answer, here of a plain name."""
     source = ScriptedSource()
     async with exporter(source=source) as url, assistant(url) as client, aiohttp.ClientSession(url) as session:
         for tool, arguments in (
@@ -81,7 +81,7 @@ async def test_answers_are_those_of_the_api() -> None:
 
 
 def at_any_moment(value: object) -> object:
-    """Return a document without what another collection between two requests changes."""
+    """Return a document without the parts that change between two collections."""
     if isinstance(value, dict):
         of_moment = {"taken_at", "since", "recent", "history"}
         return {name: name in of_moment or at_any_moment(item) for name, item in value.items()}
@@ -104,13 +104,13 @@ async def test_teams_are_those_of_the_file() -> None:
 
 
 def test_every_answer_of_the_api_has_a_tool() -> None:
-    """Health is in each answer; the one that has none is named where assistants are promised the same."""
+    """Every answer of the API has a tool or a documented reason; health is in each answer."""
     assert ANSWERS.keys() - {question.document for question in QUESTIONS} == {"health", "snapshot"}
     assert "same, but for `snapshot`" in llms_txt()
 
 
 async def test_hostile_names_are_data() -> None:
-    """No name breaks an answer, hides a character, starts a line or takes more room than it may."""
+    """No name breaks an answer, hides a character, starts a line or is longer than permitted."""
     async with exporter() as url, assistant(url) as client:
         answers = [
             answer_of(await client.call_tool(tool, arguments))
@@ -150,7 +150,7 @@ def texts(value: object) -> Iterator[str]:
 
 
 async def test_runbooks_keep_their_lines() -> None:
-    """A runbook is the exporter's own text; its names are listed without it."""
+    """A runbook, the exporter's own text, keeps its lines; names in it are listed apart."""
     books = {"KafkaQuotaThrottling": "# Throttled\n\nWait.\u200b\n", "Long": "x\n" * 50_000}
     async with exporter(runbooks=books) as url, assistant(url) as client:
         names = answer_of(await client.call_tool("runbooks", {}))["answer"]
@@ -191,7 +191,7 @@ async def test_errors_are_values() -> None:
 
 
 async def test_an_exporter_that_is_not_there() -> None:
-    """The server starts without it, and its answers say what is wrong and where."""
+    """The server starts without its exporter, and its answers say what is wrong and where."""
     url = "http://127.0.0.1:1"
     async with assistant(url) as client:
         assert f"the exporter {url}: no connection to 127.0.0.1" in await reason(client, "rules")

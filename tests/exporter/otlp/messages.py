@@ -51,7 +51,7 @@ def translated(name: str, unit: str, *, counts: bool) -> str:
 
 
 def pushed(requests: Iterable[ExportMetricsServiceRequest]) -> dict[Key, float]:
-    """Return the series of a push by the names that Prometheus gives them; an assertion that there is none twice."""
+    """Return the series of a push by their names in Prometheus; assert that there are no duplicates."""
     series: dict[Key, float] = {}
     for metric in metrics(requests):
         name = translated(metric.name, metric.unit, counts=metric.HasField("sum"))

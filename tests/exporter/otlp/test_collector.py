@@ -25,7 +25,7 @@ PROTOCOLS = list(OtlpProtocol)
 
 @pytest.fixture
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
-    """Yield a Collector of its own, for it remembers series."""
+    """Yield a Collector for one test, as a Collector remembers series."""
     folder = tmp_path_factory.mktemp("otlp") / "collector"
     with collecting(folder) as collector:
         yield collector
@@ -48,7 +48,7 @@ def push(collector: Collector, protocol: OtlpProtocol, state: Snapshot) -> PushR
 def test_it_gets_what_a_scrape_shows(
     collector: Collector, protocol: OtlpProtocol, make: Callable[[], Snapshot]
 ) -> None:
-    """Series by series, both ways of the same snapshot are equal, whatever the names hold."""
+    """A Collector gets the same series as a scrape of the same snapshot, whatever the names hold."""
     state = make()
     report = push(collector, protocol, state)
     expected = scraped(state, NOW, "prod")
@@ -72,7 +72,7 @@ def test_prometheus_sees_the_same_names_behind_it(collector: Collector, make: Ca
 
 
 def shown_by(collector: Collector) -> dict[Key, float]:
-    """Return the Collector's page for Prometheus, without what it says of the resource."""
+    """Return the Collector's page for Prometheus, without the lines about the resource."""
     series = {
         (sample.name, tuple(sorted((k, v) for k, v in sample.labels.items() if v))): sample.value
         for family in text_string_to_metric_families(collector.page())

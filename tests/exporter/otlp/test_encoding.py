@@ -110,7 +110,7 @@ def _points(
 @pytest.mark.parametrize("cluster", [None, "prod"])
 @pytest.mark.parametrize("make", [varied, hostile, snapshot, lambda: many(50)])
 def test_it_is_what_the_sdk_encodes(make: Callable[[], Snapshot], cluster: str | None) -> None:
-    """The message is the same, point by point and in the same order, at the first push and at later ones."""
+    """The message equals the SDK's, point by point and in order, at the first push and at later ones."""
     state = make()
     pushes = Pushes(cluster)
     for _ in range(2):
@@ -120,7 +120,7 @@ def test_it_is_what_the_sdk_encodes(make: Callable[[], Snapshot], cluster: str |
 
 @pytest.mark.parametrize("name", ["combined_throttled", "split_throttled", "pair_throttled", "tiered_throttled"])
 def test_recorded_nodes_are_as_scraped(name: str, request: pytest.FixtureRequest) -> None:
-    """Real answers of brokers give the same series both ways."""
+    """Recorded answers of brokers give the same series in a push and in a scrape."""
     state: Snapshot = request.getfixturevalue(name)
     assert pushed(Pushes("c").messages(state)) == scraped(state, NOW, "c")
 
@@ -170,7 +170,7 @@ def test_what_is_gone_is_forgotten() -> None:
 
 
 def test_the_resource_names_the_sender(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Name, version, instance and cluster; variables and then the configuration go before it."""
+    """The resource has name, version, instance and cluster, overridden by variables and by the configuration."""
     for name in ("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"):
         monkeypatch.delenv(name, raising=False)
     attributes = resource_of("http://127.0.0.1:9749", "prod", {}).attributes
@@ -200,7 +200,7 @@ _Choice = TypeVar("_Choice")
 
 
 class History:
-    """A cluster whose every next moment is drawn."""
+    """A cluster whose every next state is drawn."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -270,7 +270,7 @@ class History:
 @settings(max_examples=40)
 @given(seed=st.integers(0, 2**32), cluster=st.sampled_from((None, "prod", "\udfff")))
 def test_any_history_is_as_scraped(seed: int, cluster: str | None) -> None:
-    """Names, attributes and values are those of the page, however values, entities, rules, nodes and labels change."""
+    """Pushes have the names, attributes and values of the page for any history of a cluster."""
     history = History(Random(seed))  # noqa: S311 - no secrets here
     resource = resource_of("http://127.0.0.1:9749", cluster and "c", {})
     encoder = Encoder(resource, cluster, 100_000, Starts(1))

@@ -80,7 +80,7 @@ def test_several_requests_are_one_push(protocol: OtlpProtocol, receiver: Receive
 def test_rejected_points_are_counted(
     protocol: OtlpProtocol, receiver: Receiver, rejected: int, outcome: Outcome
 ) -> None:
-    """A partial success reports how many and why; it is no failure, and a receiver may take all and warn."""
+    """A partial success counts its rejected points with the reason, and is no failure; it may be a mere warning."""
     receiver.rejected, receiver.remark = rejected, "too\nold"
     report = push(target(protocol, receiver.url), varied())
     assert report.outcome is outcome
@@ -89,7 +89,7 @@ def test_rejected_points_are_counted(
 
 
 def test_after_a_refusal_nothing_more_is_sent(protocol: OtlpProtocol, receiver: Receiver) -> None:
-    """A receiver that refuses one request is spared the others; all their points are lost."""
+    """After a refused request no other one is sent, and the points of all of them are lost."""
     receiver.status, receiver.code = 401, grpc.StatusCode.UNAUTHENTICATED
     report = push(target(protocol, receiver.url), many(2_000), 200_000)
     assert len(receiver.requests) == 1
@@ -141,7 +141,7 @@ def test_no_one_listens(protocol: OtlpProtocol, caplog: pytest.LogCaptureFixture
 
 
 def test_a_redirect_is_a_refusal() -> None:
-    """Headers are not carried elsewhere, and what was not taken is not called taken."""
+    """A redirect is a refusal: headers are not sent elsewhere, and no point counts as accepted."""
     with http_receiver() as receiver, http_receiver() as elsewhere:
         receiver.status, receiver.location = 307, elsewhere.url
         report = push(target(HTTP, receiver.url), varied())

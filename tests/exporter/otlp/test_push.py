@@ -75,7 +75,7 @@ async def test_a_receiver_that_asks_for_a_pause_is_left_alone(monkeypatch: pytes
 
 async def test_it_pushes_at_once_and_at_every_interval() -> None:
     """
-    No one waits a minute to see whether it works.
+    The first push comes at once, the others at every interval.
 
     An exporter that could not listen closes a push that never started.
     """
@@ -102,7 +102,7 @@ async def test_the_last_snapshot_is_pushed_at_the_end(report: PushResult, pushes
 
 
 async def test_a_push_under_way_is_the_last_one() -> None:
-    """The end waits for it rather than begin another."""
+    """The end waits for a running push and does not begin another."""
     world = World()
     await world.hanging()
     asyncio.get_running_loop().call_later(0.02, world.sender.released.set)
@@ -138,7 +138,7 @@ async def test_a_slow_push_keeps_no_scrape_waiting() -> None:
 
 
 async def test_an_unexpected_error_is_a_failed_push() -> None:
-    """The loop goes on, and the health shows it."""
+    """An unexpected error is a failed push in the health, and the loop goes on."""
     world = World(interval=0)
     world.sender.error = RuntimeError("odd")
     with capture_logs():  # drawing tracebacks takes long

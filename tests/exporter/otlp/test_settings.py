@@ -88,7 +88,7 @@ def test_the_configuration_goes_before_the_environment() -> None:
     ],
 )
 def test_senseless_variables_are_named(option: str, value: str) -> None:
-    """The message names the variable; it shows no secret."""
+    """A senseless variable is named in the message, without a secret."""
     with pytest.raises(ValueError, match=OTLP + option) as caught:
         resolved({OTLP + option: value})
     assert "geheim" not in str(caught.value)
@@ -112,14 +112,14 @@ def test_headers_from_files_and_variables(tmp_path: Path) -> None:
 
 
 def test_a_key_in_the_query_is_not_shown() -> None:
-    """Log lines call the receiver by what is no secret."""
+    """Log lines name the receiver without the key in its query."""
     target = resolved(endpoint="https://c:1/v1/metrics?key=geheim")
     assert target.place == "https://c:1/v1/metrics"
     assert "key=geheim" in target.endpoint
 
 
 def test_certificates(tmp_path: Path) -> None:
-    """Our certificates come before those of the environment."""
+    """Configured certificates take precedence over those of the environment."""
     ours, theirs = tmp_path / "ours.pem", tmp_path / "theirs.pem"
     for file in (ours, theirs):
         file.touch()

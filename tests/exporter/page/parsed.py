@@ -40,7 +40,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        """Keep it, but for the ends of the template's lines."""
+        """Keep the text, except for line ends of the template."""
         assert "\u05d0" not in data or self.open[-1] in {"bdi", "title", "option"}
         self.text += data if data.strip() else ""
         if self.open and self.open[-1] in {"h1", "h2"}:

@@ -91,7 +91,7 @@ def shown() -> Snapshot:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """Return the address of an exporter that knows one snapshot, in a thread of its own."""
+    """Yield the address of an exporter that has one snapshot, in a thread of its own."""
     collection = Collection([], LimitsRefresh(), 0, clock=lambda: NOW)
     collection.latest, collection.latest_began = shown(), inf
     terms = AlertTerms(teams=TEAMS)
@@ -140,7 +140,7 @@ def eventually(become: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize("scripts", [True, False])
 def test_page_in_a_browser(*, scripts: bool, chromium: Browser, url: str) -> None:
-    """The page asks only for its own style and script, no name runs as code, no policy hinders it, all is drawn."""
+    """The page loads only its own style and script, no name runs as code, and everything is drawn under the policy."""
     chromium.scripts(run=scripts)
     chromium.open(url)
     expected = {url, url + "-/page.css"}
@@ -182,11 +182,7 @@ def test_everything_works_without_scripts(chromium: Browser, url: str) -> None:
 
 
 def test_the_script_does_the_same_without_leaving(chromium: Browser, url: str) -> None:
-    """
-    Typing filters and a header sorts at once.
-
-    The page stays, and so does what is in focus; the address reports it.
-    """
+    """Typing filters and a click on a header sorts at once. Page and focus stay, and the address follows."""
     chromium.open(url)
     chromium.evaluate("window.stayed = true")
     focus(chromium, "#q")
@@ -213,7 +209,7 @@ def test_the_script_does_the_same_without_leaving(chromium: Browser, url: str) -
 @pytest.mark.parametrize("scripts", [True, False])
 @pytest.mark.parametrize(("place", "name"), [(1, "bob / etl"), (2, "</title>")])
 def test_entities_of_a_team(place: int, name: str, *, scripts: bool, chromium: Browser, url: str) -> None:
-    """Chosen from the list, whatever the team is called; headers keep it."""
+    """A team is chosen from the list, whatever its name, and stays chosen when a header sorts."""
     chromium.scripts(run=scripts)
     chromium.open(url)
     chromium.evaluate(f"document.getElementById('team').selectedIndex = {place}")
@@ -230,7 +226,7 @@ def test_entities_of_a_team(place: int, name: str, *, scripts: bool, chromium: B
 @pytest.mark.parametrize("path", ["", "rules", "teams", "entity?user=alice"])
 @pytest.mark.parametrize(("scheme", "paper"), [("light", DAY), ("dark", NIGHT)])
 def test_by_day_and_by_night(scheme: str, paper: tuple[int, int, int], path: str, chromium: Browser, url: str) -> None:
-    """The paper follows what the reader prefers, and every text stands out by 4.5 to 1."""
+    """The page follows the reader's light or dark mode, and every text has a contrast of 4.5 to 1."""
     chromium.prefer(scheme)
     chromium.open(url + path, height=1_200)
     pixels = np.asarray(chromium.picture()).reshape(-1, 3).tolist()
@@ -239,7 +235,7 @@ def test_by_day_and_by_night(scheme: str, paper: tuple[int, int, int], path: str
 
 
 def test_keyboard(chromium: Browser, url: str) -> None:
-    """The first Tab leads past everything, each further one is seen, and wide tables can be scrolled."""
+    """The first Tab offers to skip the navigation, each next one is visible, and wide tables can be scrolled."""
     chromium.open(url)
     stops = []
     for _ in range(30):

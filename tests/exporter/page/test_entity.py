@@ -36,7 +36,7 @@ def page(
 
 
 def test_the_rule_that_applies_and_those_that_it_overrules() -> None:
-    """The rule is shown as `quotascope explain` shows it; a client that no quota names is called so."""
+    """The rules are shown as by `quotascope explain`, also for a client that no quota names."""
     rendered = page(snapshot(), user="alice", client_id="app")
     assert "produce: 3 user alice applies, 1,000 B/s; without it: 6 user <default>, 500 B/s" in rendered.text
     assert "3 user alice1,000 applies---" in rendered.text
@@ -112,7 +112,7 @@ def test_what_is_measured_of_it(user: str | None, client_id: str | None, rows: l
 
 
 def test_the_last_minutes_and_the_episodes() -> None:
-    """Words beside the drawing say the same; an episode has its times, its length, and the rule."""
+    """The last minutes are drawn and said in words; an episode has its times, its length, and the rule."""
     configured = limits()
     start = NOW - NOW % 15
     numbers = [(0.5, 0.0), (1.25, 0.5), (1.0, 2.0), (0.25, 0.0)]
@@ -166,7 +166,7 @@ def test_a_throttled_client_below_its_limit_is_red() -> None:
 
 
 def test_the_last_minutes_have_a_full_bar_above_a_limit_of_zero() -> None:
-    """Whatever is used; a limit that was higher before has its bars beside it."""
+    """The last minutes under a limit of zero have full bars, beside those under an earlier limit."""
     start, configured = NOW - NOW % 15, limits()
     seen = [
         replace(snapshot(usage(configured=configured, limit=limit, usage=500.0)), taken_at=start + 15 * step)
@@ -193,7 +193,7 @@ def test_the_board_in_grafana() -> None:
 
 
 def test_the_usage_stands_before_the_rules() -> None:
-    """The page tells the state first, and then the eight levels behind it."""
+    """The page shows the usage first, and then the eight levels of rules."""
     rendered = page(snapshot(usage(configured=limits())), user="alice")
     assert rendered.headings[1:] == ["Now", "Which quota applies", "Last 15 minutes", "Throttle episodes"]
 
@@ -223,7 +223,7 @@ def test_the_runbook_of_a_state() -> None:
 
 @pytest.mark.parametrize("long", [1, 500])
 def test_hostile_names_are_text(long: int) -> None:
-    """Wherever they stand, for a name that is measured and one that is only asked for."""
+    """Hostile names are text wherever they stand, whether they are measured or only requested."""
     bad = HOSTILE * long
     rules = limits(rules={QuotaType.PRODUCE: QuotaRules({QuotaEntity(bad, bad): 1.0})})
     slow = usage(user=bad, client_id=bad, broker=bad, configured=rules, limit=1.0, usage=2.0, throttle_time_seconds=1.0)

@@ -40,7 +40,7 @@ def page(
 
 
 def test_the_legend_says_what_near_is() -> None:
-    """The alert's threshold, from which colors, order and the filter take it."""
+    """The legend has the alert's threshold, which colors, order and filter use."""
     assert f"■ {NEAR_LIMIT.value * 100:.0f} % of the limit and more" in page(snapshot(usage(usage=1.0))).text
 
 
@@ -100,16 +100,12 @@ CASES = {
 
 @pytest.mark.parametrize(("entity_usage", "text"), CASES.values(), ids=CASES)
 def test_unknown_unlimited_and_zero_are_three_things(entity_usage: EntityUsage, text: str) -> None:
-    """
-    An unknown value is called so, an unlimited one as well, and zero is a number.
-
-    What does not apply is a dash.
-    """
+    """Unknown and unlimited values are named so, zero is a number, and an inapplicable value is a dash."""
     assert text in page(snapshot(entity_usage), show="all").text
 
 
 def test_without_limits_known_no_entity_is_hidden() -> None:
-    """The usual view shows all that may have a limit, and how many are close to it is not said."""
+    """Without known limits, the usual view shows all entities and does not count those close to a limit."""
     unknown = snapshot(usage(usage=7.0), limits=None)
     assert "1 to 1 of 1." in page(unknown).text
     assert "close to their limit or overunknown" in page(unknown).text
@@ -124,7 +120,7 @@ def test_without_limits_known_no_entity_is_hidden() -> None:
 
 
 def test_headers_sort_and_say_so() -> None:
-    """A click sorts, another one turns it round; what else is chosen stays."""
+    """A click on a header sorts, another one reverses; other choices stay."""
     rendered = page(snapshot(usage(limit=1.0)), sort="delay", q="ali")
     assert rendered.values("th", "aria-sort") == ["descending"]
     links = rendered.values("a", "href")
@@ -173,7 +169,7 @@ def test_the_first_team_that_matches_whole_names() -> None:
 
 
 def test_entities_of_a_team() -> None:
-    """A column, and a choice that links keep; without configured teams there is neither."""
+    """Teams have a column, and a choice that links keep; without configured teams there is neither."""
     crowd = [usage(user=u, client_id=c, limit=1.0, usage=1.0) for u, c in CROWD]
     rendered = page(snapshot(*crowd), teams=Teams(OWNED), team="billing", size="2")
     assert "User and client-idTeamQuota" in rendered.text
@@ -195,7 +191,7 @@ def test_entities_of_a_team() -> None:
 
 @pytest.mark.parametrize("teams", [Teams(), Teams(OWNED)])
 def test_an_unknown_team_has_nothing(teams: Teams) -> None:
-    """No entity of others is shown as if it were its own, and the form still says what was asked for."""
+    """An unknown team has no entities, and the form still shows its name."""
     rendered = page(snapshot(usage(limit=1.0)), teams=teams, team="</b>pay\n")
     assert "No entity matches: no team is called </b>pay." in rendered.text
     assert "user aliceproduce1" not in rendered.text
@@ -215,7 +211,7 @@ def test_hostile_teams() -> None:
 
 
 def test_parts_of_a_long_table() -> None:
-    """Links lead to what comes before and after."""
+    """Each part of a long table has links to the previous and the next one."""
     many = snapshot(*(usage(user=f"u{n}", limit=1.0, usage=n / 9) for n in range(5)))
     middle = page(many, size="2", offset="2")
     assert "3 to 4 of 5" in middle.text
@@ -289,7 +285,7 @@ def test_the_age_of_the_quotas_is_shown(changes: dict[str, Any], text: str) -> N
 
 
 def test_what_is_not_shown_one_by_one() -> None:
-    """No one has to wonder where an entity is."""
+    """Entities that are not shown one by one are counted with the reason."""
     left_out = snapshot(left_out=(usage(limit=1.0),), folds=Folds(overflow=1))
     text = page(left_out).text
     assert "1 to 1 of 1" in text
@@ -297,7 +293,7 @@ def test_what_is_not_shown_one_by_one() -> None:
 
 
 def test_what_is_wrong_is_reported_with_what_to_do() -> None:
-    """No one has to look into the log first."""
+    """Findings are shown on the page with what to do."""
     wrong = snapshot(
         sources=(health(up=False, error="refused"),), limits=None, limits_health=LimitsHealth(configured=False)
     )

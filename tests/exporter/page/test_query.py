@@ -26,14 +26,14 @@ EVERYTHING = EntityQuery(
 
 
 def test_nothing_said() -> None:
-    """The fullest of the limited, and what is unknown means nothing."""
+    """Without parameters, limited entities are shown with the fullest first; unknown parameters are ignored."""
     assert EntityQuery.read({}) == EntityQuery()
     assert EntityQuery.read({"utm": "x", "sort": "", "offset": "", "q": ""}) == EntityQuery()
     assert EntityQuery().address == "?"
 
 
 def test_everything_said() -> None:
-    """An address says the same again."""
+    """A query with every parameter gives an address that is read as the same query."""
     address = EVERYTHING.address
     assert address == (
         "?sort=delay&reverse=1&show=near&type=controller_mutation&q=a%26b%3D%C3%BC&broker=7&team=pay+%26+co&offset=100&size=25"

@@ -32,7 +32,7 @@ BUSY = snapshot(SLOW, FULL, FEW)
 
 def test_whom_a_rule_applies_to() -> None:
     """
-    A rule is shown with its count of entities, throttled ones, and the most urgent by name with a link.
+    A rule has its count of entities, throttled ones, and the most urgent by name with a link.
 
     A rule without a client is distinguished from an unknown one.
     """
@@ -64,16 +64,12 @@ def test_whom_a_rule_applies_to() -> None:
     ],
 )
 def test_some_of_them(parameters: dict[str, str], expected: list[str]) -> None:
-    """
-    The most urgent come first, those without a client last.
-
-    By what they limit, by name, by whether a client is near, and in parts.
-    """
+    """Rules can be filtered by limit, name and nearness, in parts, with the most urgent first."""
     assert [rule.entity.rule for rule in find_rules(BUSY, RuleQuery.read(parameters)).rules] == expected
 
 
 def test_parts_and_filters_stay_in_links() -> None:
-    """Links keep them, also the one to the same as JSON."""
+    """Links keep parts and filters, also the link to the same as JSON."""
     rendered = page(BUSY, show="all", size="1", offset="1", q="a")
     links = rendered.values("a", "href")
     assert {"?q=a&size=1", "?q=a&offset=2&size=1"} <= set(links)

@@ -46,7 +46,7 @@ async def get(url: str) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize("exporter", [TEXTS], indirect=True, ids=["ours"])
 async def test_every_runbook_is_a_page(exporter: Exporter) -> None:
-    """The index leads to all of them; each has its parts, its commands and no script."""
+    """The index has a link to every runbook, each with its parts and commands and without a script."""
     for path in ("/runbooks/", "/runbooks"):  # one leads to the other
         status, policy, text = await get(f"{exporter.url}{path}")
         assert status == 200
@@ -140,7 +140,7 @@ TO_REMOVE = (
 def test_commands_are_for_the_rule_that_applies(
     rules: dict[QuotaEntity, float] | None, raised: str, removed: str
 ) -> None:
-    """A limit is never lowered by raising it, and no rule is set that another one overrules."""
+    """Commands are for the rule that applies: no raise lowers a limit, and no overruled rule is set."""
     configured = None if rules is None else limits(rules={QuotaType.PRODUCE: QuotaRules(rules)})
     text = filled(f"```{TO_SET}```\n```{TO_REMOVE}```\n", "bob", None, configured)
     assert raised in text
@@ -159,7 +159,7 @@ def test_a_pair_has_the_command_of_its_rule_once() -> None:
 
 
 async def test_the_index_says_what_each_is_about() -> None:
-    """Severity and summary, where they are given."""
+    """The index has severity and summary of each runbook that has them."""
     handlers = Runbooks({"x": "# x", "y": "# y"}, {"x": ("warning", "Clients <wait>.")})
     text = (await handlers.index(make_mocked_request("GET", "/runbooks/"))).text or ""
     assert "x (warning): Clients <wait>." in Page(text).text

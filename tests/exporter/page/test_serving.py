@@ -20,7 +20,7 @@ from quotascope.exporter.page.serving import MAX_AGE_SECONDS, Pages
 
 
 class Served:
-    """Pages of one source, whose clock the test turns."""
+    """Pages of one source, on a clock that the test moves."""
 
     def __init__(self) -> None:
         self.now = NOW
@@ -76,7 +76,7 @@ DOCUMENTS = {
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 async def test_every_document_is_served(served: Served, name: str) -> None:
-    """Every document is made from one snapshot, as JSON."""
+    """Every document is served as JSON of one snapshot."""
     await served.collection.snapshot(5.0)
     answer = await served.client.get(f"/api/v1/{name}")
     assert (answer.status, answer.content_type) == (200, "application/json")
@@ -96,11 +96,7 @@ async def test_every_document_is_served(served: Served, name: str) -> None:
     ],
 )  # fmt: skip
 async def test_an_unknown_parameter_is_refused(served: Served, query: str, message: str) -> None:
-    """
-    Ignored, a misspelled filter would give all entities for those of one.
-
-    The page, whose address people change, shows itself.
-    """
+    """The API refuses an unknown parameter, as a misspelled filter would return all entities; the page does not."""
     await served.collection.snapshot(5.0)
     answer = await served.client.get(f"/api/v1/{query}")
     assert (answer.status, answer.content_type) == (400, "application/json")
@@ -110,7 +106,7 @@ async def test_an_unknown_parameter_is_refused(served: Served, query: str, messa
 
 @pytest.mark.parametrize("set_by", [0.0, -3600.0, 3600.0])
 async def test_looking_asks_no_broker_while_prometheus_scrapes(served: Served, set_by: float) -> None:
-    """The last snapshot serves until it is old, however far the clock is set; the last minutes are remembered."""
+    """The page uses the last snapshot until that is old, however the clock is set, and remembers the last minutes."""
     served.source.table = table(alice=500.0)
     await served.collection.snapshot(5.0)
     served.now += set_by
@@ -150,7 +146,7 @@ KINDS = {
 
 
 async def test_only_our_own_style_and_script(served: Served) -> None:
-    """The policy allows nothing else, and no other site frames the page."""
+    """The policy allows only our own style and script, and no frame on another site."""
     await served.collection.snapshot(5.0)
     answer = await served.client.get("/")
     policy = answer.headers["Content-Security-Policy"]
@@ -215,7 +211,7 @@ async def test_query_that_cannot_be_read(served: Served, path: str) -> None:
 
 
 async def test_the_last_minutes_are_remembered_without_anyone_looking(served: Served) -> None:
-    """Anyone who opens the page sees what was before."""
+    """The last minutes are remembered before the page is first opened."""
     following = asyncio.create_task(served.pages.follow(0.001))
     seen: list[Any] = []
     for value in (500.0, 250.0):

@@ -51,7 +51,7 @@ def page(result: TeamsResult) -> Page:
 
 
 def test_teams_with_the_fullest_budget_first() -> None:
-    """Usage, what is allowed at most and the used part of the budget; unlimited and unknown differ."""
+    """Teams are sorted by the used part of their budget, with usage and allowance, which may be unknown."""
     result = found()
     assert [one.name for one in result.teams] == ["payments", TEAMS[0].name, "idle", UNOWNED]
     rendered = page(result)
@@ -100,7 +100,7 @@ def test_sums_of_a_part_of_the_brokers_are_called_so() -> None:
 
 
 def test_a_sum_without_all_of_the_usage_is_called_so() -> None:
-    """A client of which a broker tells nothing, or whose team is unknown, makes sums and used part the least."""
+    """An unknown usage or team of a client makes sums and used part lower bounds."""
     unknown = usage(user="alice", client_id="new", usage=None, throttle_time_seconds=None, limit=1e6, configured=RULES)
     result = found(unknown)
     (text,) = (row for row in page(result).text.split("payments")[1:2])

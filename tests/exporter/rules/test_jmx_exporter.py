@@ -77,7 +77,7 @@ def test_every_attribute_of_brokers_has_one_rule() -> None:
 
 
 def test_only_the_beans_of_the_table_are_read() -> None:
-    """The list of object names covers each rule, old agents find it under its old name, and each is a pattern."""
+    """The list of object names covers each rule as patterns, also under its old name for old agents."""
     patterns = FILE["includeObjectNames"]
     assert FILE["whitelistObjectNames"] == patterns
     assert set(patterns) == {name.attribute.pattern for name in NAMES}
@@ -88,7 +88,7 @@ def test_only_the_beans_of_the_table_are_read() -> None:
 
 
 def test_families_are_those_of_the_catalog_and_the_parts() -> None:
-    """A page of the agent uses a name of ours only for what we mean by it; its own names are nowhere else."""
+    """An agent's page uses our names only with our meaning, and its own names are nowhere else."""
     parts = {ACTIVE_CONTROLLER, EVENT_QUEUE_MEAN, REQUESTS, START_TIME, STRIMZI_FACTOR, STRIMZI_LIMIT, THROTTLE_MEAN}
     families = {name.family for name in NAMES}
     assert parts <= families
@@ -123,7 +123,7 @@ def test_what_is_of_no_use_is_left_out() -> None:
 
 
 def test_quotes_go_where_nothing_is_lost() -> None:
-    """Names that Java quotes for the sake of a comma come plain; those with a backslash keep their quotes."""
+    """Quotes that Java adds because of a comma are removed; names with a backslash keep theirs."""
     labels = {
         **{name: name for name in ("plain", "a/b:c=d,e", "a, client-id=b", "x><>byte-rate: 1", "ümlaut\r\u2028")},
         "*": r'"\*"',
@@ -138,7 +138,7 @@ def test_quotes_go_where_nothing_is_lost() -> None:
 
 @given(data=st.data())
 def test_the_dialect_reads_back_what_the_rules_write(data: st.DataObject) -> None:
-    """Whatever clients and tags are called, and in whatever order the broker writes them."""
+    """Any names of clients and tags are read back, in whatever order the broker writes them."""
     attribute = data.draw(st.sampled_from(CLIENT))
     tags = data.draw(_tags_of(attribute))
     order = data.draw(st.permutations(list(tags.items())))

@@ -173,7 +173,7 @@ def _alone(row: Measured, enforced: float | None, bound: float, throttle: float)
 
 
 def _several(members: Iterable[tuple[Measured, float | None]], bound: float, throttle: float) -> _Found | None:
-    """Return a sum, or one under other names; None where what a part of it is held back from may be anything."""
+    """Return the outcome for a sum, or under other names; None where a held-back part may be anything."""
     held = [limit or 0.0 for row, limit in members if _held(row, limit)]
     unlimited = [row for row, limit in members if row.usage and not _held(row, limit)]
     if any(limit >= bound for limit in held):
@@ -271,9 +271,9 @@ def world(*usages: EntityUsage, rules: Mapping[QuotaType, RuleTable] | None = No
 
 def test_a_shadow_adds_up_on_each_broker_by_itself() -> None:
     """
-    Quotas are per broker.
+    A shadow adds up on each broker.
 
-    The one nearest to its limit comes first, and brokers without clients have none throttled.
+    The broker nearest to its limit comes first, and brokers without clients have none throttled.
     """
     snapshot = world(
         usage(PRODUCE, "alice", "a", usage=4.0),
@@ -332,7 +332,7 @@ def test_a_shadow_adds_up_on_each_broker_by_itself() -> None:
 def test_what_is_unknown_has_a_reason(
     snapshot: Snapshot, late: tuple[str, ...], expected: dict[str, UnevaluatedReason]
 ) -> None:
-    """The count of unknown entities is by broker; where nothing is known there is no count of throttled ones."""
+    """Unknown entities are counted by broker and reason; if all are unknown, throttled ones are not counted."""
     (shadow,) = Shadows([candidate_of(PRODUCE, ALICE)]).of(snapshot, set(late))
     assert shadow.unevaluated == {(PRODUCE, *key): 1 for key in expected.items()}
     quiet = {(PRODUCE, broker): changes() for broker in ("1", "2") if broker not in expected}
@@ -353,7 +353,7 @@ def test_a_broker_that_is_not_read_any_more_is_unknown_for_an_hour() -> None:
 
 @pytest.mark.parametrize("step", [3_601, -3_601])
 def test_a_broker_stays_unknown_when_the_clock_is_set(step: int) -> None:
-    """The hour is one of time that passes."""
+    """The hour in which a missing broker is unknown does not depend on the wall clock."""
     shadows = Shadows([candidate_of(PRODUCE, ALICE)])
     shadows.of(replace(world(usage(PRODUCE, "alice", "a", broker="2", usage=4.0)), boot_seconds=5.0), set())
     partial = replace(world(nodes=BOTH_NODES[:1]), taken_at=TAKEN_AT + step, boot_seconds=20.0)
@@ -420,7 +420,7 @@ def test_a_shadow_is_compared_with_what_is_in_force(
     """
     An unchanged entity has the broker's own value, and comes last, however long its throttle is.
 
-    Of what a raised limit does there is a bound.
+    A raised limit has a bound.
     """
     produce = {QuotaEntity(user): 40.0 for user in ("alice", "bob", "carol", "dave")}
     mutations = QuotaRules({QuotaEntity("alice"): 1.0})
@@ -474,7 +474,7 @@ def test_old_numbers_end_no_throttle() -> None:
 
 
 def test_a_request_throttle_of_the_controller_holds_no_client_back() -> None:
-    """Such a throttle comes from a mutation quota: the request time that the client wants is seen."""
+    """A request throttle of a mutation quota holds no request time back."""
     throttled = usage(
         REQUEST, "alice", "a", limit=0.1, usage=0.02, throttle_time_seconds=3.0, cause=ThrottleCause.CONTROLLER_MUTATION
     )
@@ -499,7 +499,7 @@ def test_the_cluster_own_quotas_are_the_base() -> None:
 
 @pytest.mark.parametrize(("kind", "longest"), [(PRODUCE, 2**31 - 1), (REQUEST, 2_000)])
 def test_a_limit_of_zero_throttles_any_usage_and_no_idle_entity(kind: QuotaType, longest: int) -> None:
-    """Clusters with ZooKeeper store it; nothing of nothing is no violation."""
+    """A limit of zero, which clusters with ZooKeeper store, throttles any usage and no idle entity."""
     rules = {QuotaEntity(name): 0.0 for name in ("alice", "bob")}
     rows = {("alice", ""): Measured(0.0, 0.0), ("bob", ""): Measured(1.0, 0.0)}
     joined = snapshot_of(kind, limits_of(kind, QuotaRules(dict.fromkeys(rules, 40.0))), rows, {})
@@ -550,7 +550,7 @@ def test_a_bucket_in_debt_under_a_limit_of_zero_is_never_even(tokens: float, sec
 
 
 def test_an_infinite_limit_throttles_no_client() -> None:
-    """Kafka up to 4.3 stores it: its throttle time is 0, which is known."""
+    """An infinite limit, which Kafka stores up to 4.3, has a known throttle time of 0."""
     rules = QuotaRules({QuotaEntity(DEFAULT, DEFAULT): inf})
     (shadow,) = Shadows([candidate_of(REQUEST, rules)]).of(
         world(usage(REQUEST, "bob", "a", usage=20.0), rules={REQUEST: PAIRS}), set()

@@ -37,7 +37,7 @@ def without(answers: Answers, instance: str) -> None:
 
 
 class RecordedPrometheus:
-    """The server, and what it was asked."""
+    """A server of recorded answers, which notes its queries."""
 
     def __init__(self, answers: Answers) -> None:
         self.answers = answers

@@ -39,7 +39,7 @@ def load(all_numbers: Numbers) -> Numbers:
 
 
 def or_zero(value: float | None) -> float | None:
-    """NaN, which equals nothing, as the zero that it means."""
+    """Return a number, with 0 for NaN, which equals nothing."""
     return 0.0 if value is not None and value != value else value  # noqa: PLR0124
 
 
@@ -49,7 +49,7 @@ async def settle(
     concerns: Callable[[Bean], bool],
     selected: Callable[[Numbers], Numbers] = entities,
 ) -> None:
-    """Hold each number of a source against one of Jolokia before and one after it, until each has fitted once."""
+    """Compare each number of a source with Jolokia's before and after it, until each has fitted once."""
     remaining: set[tuple[Bean, str]] | None = None
     for _ in range(ATTEMPTS):
         numbers_before, seen, numbers_after = [

@@ -65,7 +65,7 @@ async def test_who_was_no_use_has_half_of_the_room() -> None:
 
 
 async def test_large_answers_are_decoded_one_at_a_time() -> None:
-    """The smallest first, and small ones beside them as long as they have room together."""
+    """Large answers are decoded one at a time, the smallest first, and small ones beside them if they have room."""
     turns, order = Decoding(most_small=SMALL_COST), list[str]()
     go = asyncio.Event()
 
@@ -94,7 +94,7 @@ async def test_large_answers_are_decoded_one_at_a_time() -> None:
 
 def test_the_source_with_the_most_numbers_loses_them() -> None:
     """
-    However many send so many that there is no room, one with few is read.
+    The source with the most numbers loses its room, so that one with few is always read.
 
     A source that is gone gives its room back.
     """

@@ -73,7 +73,7 @@ LOAD_MISSING = {
 
 @pytest.mark.parametrize("dialect", LOAD_MISSING)
 def test_a_dialect_has_the_load_of_a_node(dialect: str) -> None:
-    """The numbers of Jolokia within the seconds between the answers, but for those that its agent does not give."""
+    """A dialect has the load figures of Jolokia within the seconds between the answers, except for known gaps."""
     load, jolokia = (
         {
             (bean.get("name"), attribute, bean.get("request")): value
@@ -114,13 +114,13 @@ def test_a_dialect_has_what_jolokia_has(name: str) -> None:
 
 
 def jmx(_: QuotaType, user: str, client_id: str) -> Mapping[str, str]:
-    """Labels as jmx_exporter makes them of key properties."""
+    """Return labels as jmx_exporter makes them of key properties."""
     tags = {"user": sanitize(user), "client_id": client_id}
     return {key: quote_tag_value(value) for key, value in tags.items() if value}
 
 
 def raw(_: QuotaType, user: str, client_id: str) -> Mapping[str, str]:
-    """Labels as Strimzi's reporter makes them of tags."""
+    """Return labels as Strimzi's reporter makes them of tags."""
     return {"client_id": client_id, "user": sanitize(user)}
 
 
@@ -133,7 +133,7 @@ RULES = (
 
 
 def greedy(quota_type: QuotaType, user: str, client_id: str) -> Mapping[str, str]:
-    """Labels as the rules of kafka-2_0_0.yml cut them from one of Kafka's beans."""
+    """Return labels as the rules of kafka-2_0_0.yml cut them from one of Kafka's beans."""
     tags = (("type", quota_type.group), ("user", sanitize(user)), ("client-id", client_id))
     name = ", ".join(f"{key}={quote_tag_value(value)}" for key, value in tags if value)
     for pattern, names in RULES:
@@ -212,11 +212,7 @@ def test_what_is_not_used_is_left_out(dialect: TextDialect, name: str, labels: M
 
 
 def test_names_that_were_cut_in_the_wrong_place_come_back() -> None:
-    """
-    Greedy rules take client ids apart that look like a part of a name.
-
-    Joined again, the labels are the name as it was.
-    """
+    """A client-id that greedy rules cut apart is joined again from the labels."""
     labels = {"user": 'carol, client-id="a', "client_id": 'b"'}
     column = column_of(CONFLUENT, "kafka_server_produce_byte_rate", labels)
     assert column is not None
@@ -253,7 +249,7 @@ def test_tags_of_a_custom_callback_come_as_they_are(dialect: TextDialect, label:
 
 
 def test_refusals_have_a_name_in_each_dialect() -> None:
-    """Refusals have the same column, so that nothing behind the sources knows the difference."""
+    """Refusals have the same column in each dialect."""
     refused = {"error": "THROTTLING_QUOTA_EXCEEDED", "request": "CreateTopics"}
     named = {"name": "ErrorsPerSec", **refused}
     errors = "kafka_network_requestmetrics_errors"
@@ -272,7 +268,7 @@ CHANGED = {"byte-rate", "request-time", "mutation-rate", "exempt-request-time", 
 
 
 def test_it_has_all_that_jolokia_has() -> None:
-    """Beans and attributes are the same, and in Kafka's units the numbers."""
+    """The dialect of our rules has the beans, attributes and numbers of Jolokia, in Kafka's units."""
     jolokia = numbers(table("rules/throttled.jolokia2.json"))
     page = table("rules/throttled.txt")
     assert page.node_id == "1"

@@ -80,7 +80,7 @@ def escaped(value: str) -> str:
 
 @st.composite
 def lines(draw: st.DrawFn) -> list[str]:
-    """Lines of a few forms, each with several values: names and labels of one agent do not change from line to line."""
+    """Return lines of a few forms, each with several values, whose names and labels stay the same."""
     forms = draw(
         st.lists(
             st.tuples(st.sampled_from(NAMES), st.lists(st.sampled_from(LABELS), max_size=4)), min_size=1, max_size=4

@@ -64,7 +64,7 @@ def test_values_are_numbers_or_nan(reported: object, number: float) -> None:
 
 
 def test_what_strict_json_forbids_is_read_all_the_same() -> None:
-    """A bare NaN, an exponent too large, and half a surrogate pair in the name of a bean next to them."""
+    """A bare NaN, an exponent too large, and half a surrogate pair in a name are read."""
     text = b'[{"status": 200, "value": {"b": {"x": NaN, "y": 1e400}, "\\ud800": {"x": 2.5}}}]'
     keys, (nothing, infinite, number) = numbers_in(text, [FIRST])
     assert keys == [("b", ("x", "y")), ("\ud800", ("x",))]
@@ -92,7 +92,7 @@ def test_what_is_missing_is_nothing_special(refusal: object, request_: ReadReque
     ],
 )
 def test_a_refusal_names_the_pattern_and_the_policy(text: bytes, reason: str) -> None:
-    """Operators of the agent must learn what to allow."""
+    """A refusal of the agent names the pattern and the policy, so that operators learn what to permit."""
     with pytest.raises(SourceDenied, match=reason):
         numbers_in(text, [FIRST])
 
@@ -142,14 +142,14 @@ def test_something_else_than_an_answer_is_unreadable(text: bytes) -> None:
 
 
 def test_the_text_of_another_agent_has_advice() -> None:
-    """Files for Prometheus name agents that a URL without a path of its own asks as if they were Jolokia."""
+    """Prometheus text at the URL of Jolokia is an error with advice, as files of targets may list such agents."""
     with pytest.raises(SourceUnreadable, match="has the path /metrics"):
         numbers_in(b"# HELP x y\nx 1\n", [FIRST])
 
 
 @pytest.mark.parametrize("value", ["[Object limit exceeded]", 7, None, [1]])
 def test_an_answer_that_the_agent_cut_short_is_unreadable(value: object) -> None:
-    """An agent with maxObjects puts text in place of beans; half a cluster must not look like all of it."""
+    """An answer that maxObjects cut is refused, since half a cluster must not look like all of it."""
     for cut in (value, {"kafka.server:type=Produce": value}):
         with pytest.raises(SourceUnreadable, match="maxObjects"):
             numbers_in(items(item(cut)), [FIRST])

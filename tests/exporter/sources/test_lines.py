@@ -50,7 +50,7 @@ def test_a_broken_object_name_is_reported(name: str) -> None:
     ],
 )
 def test_a_line_that_cannot_be_placed_is_named(line: str, reason: str) -> None:
-    """Alone, the source is refused; beside others it is a remark, and counted."""
+    """A line without a meaning refuses the page if it is alone, and otherwise is counted with a remark."""
     with pytest.raises(
         SourceUnreadable, match=r"1 line is named like quota metrics, but cannot be read, such as kafka_server"
     ) as caught:
@@ -123,7 +123,7 @@ def test_a_node_of_another_broker_is_another_broker() -> None:
 @pytest.mark.parametrize("place", ["instance", "kubernetes_pod_name", "env"])
 @pytest.mark.parametrize("name", ["kafka_server_Produce_byte_rate", "kafka_server_produce_byte_rate"])
 def test_where_beans_come_whole_a_tag_of_a_callback_is_told_from_a_label_of_the_page(name: str, place: str) -> None:
-    """A label of the page is known by its name, or stands on lines about nodes as well; a tag is neither."""
+    """A label of the page has a known name or is on lines about nodes; a callback's tag is neither."""
     tag = (f'{name}{{tenant="a",{place}="p"}} 1', f'{name.replace("byte_rate", "queue_size")}{{{place}="p"}} 0')
     page = TextReader().read("\n".join((*tag, "")).encode())
     assert names(page) == {(("tenant", "a"), ("type", "Produce")), (("type", "Produce"),)}
@@ -161,7 +161,7 @@ def test_blanks_commas_and_timestamps_are_read_from_page_to_page() -> None:
 
 
 def test_labels_and_names_without_end_are_bounded() -> None:
-    """An agent may make up any number of both, from page to page."""
+    """Ever new labels and names of an agent take bounded memory."""
     reader = TextReader()
     for index in range(3):
         names = "".join(f'kafka_server_quota_x{index}_{number}{{a="b"}} 1\n' for number in range(3_000))
@@ -222,7 +222,7 @@ def test_labels_of_the_page_and_tags_may_stand_together(name: str) -> None:
 )
 @pytest.mark.parametrize("another_line", ['user="b"', 'user="b",clientId="c"', 'clientId="c"'])
 def test_a_label_on_some_lines_of_one_rule_tells_series_apart(label: str, advice: str, another_line: str) -> None:
-    """An absent tag of a callback looks so, and two pages as one do; another rule may have labels of its own."""
+    """A label on only some lines of a rule tells series apart; other rules may have other labels."""
     plain, labeled = (
         f'kafka_server_quota_byte_rate{{resource="Fetch",{another_line}}} 1',
         f'resource="Fetch",{another_line},{label}',

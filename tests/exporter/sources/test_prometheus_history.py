@@ -66,7 +66,7 @@ async def limits_of(series: Sequence[dict[str, Any]]) -> ExporterLimits:
 
 
 def entities_on_page(page: bytes) -> set[tuple[QuotaType, bool, str, str]]:
-    """Return quota type, whether it is a throttle time, and tags of each entity on a page, as a source reads it."""
+    """Return quota type, tags, and if it is a throttle time, of each entity on a page."""
     found = set()
     for column in TextReader().read(page).layout.columns:
         attribute = attribute_of(column)
@@ -103,7 +103,7 @@ async def test_a_series_keeps_labels_that_tell_it_apart() -> None:
 
 
 async def test_families_of_the_exporter_are_in_kafkas_unit() -> None:
-    """Threads become percent, and the limits are those of the exporter, with their rules."""
+    """Our exporter's families are converted to Kafka's units, with limits and their rules."""
     series = series_in()
     found = await inventory_of(series)
     assert found.by_exporter
@@ -123,7 +123,7 @@ async def test_clusters_are_refused_by_name() -> None:
 
 
 async def test_a_server_without_agents() -> None:
-    """The message says what was looked for."""
+    """A server without series of agents is an error that names the families."""
     with pytest.raises(SourceUnreadable, match="no metric of Kafka"):
         await inventory_of([{"metric": {NAME: "up"}}])
     exporters = [one for one in series_in() if one["metric"]["instance"] == "quotascope:9749"]
@@ -262,7 +262,7 @@ async def test_a_node_has_the_id_that_its_agent_does_not_report(*, by_label: boo
 
 
 class Unlimited:
-    """A server that gives up queries about more than one node, and keeps the others."""
+    """A server that gives up queries about more than one node, and notes the others."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

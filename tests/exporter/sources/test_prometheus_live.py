@@ -80,7 +80,7 @@ def numbers(table: Any) -> dict[BeanColumn, float]:
 
 
 def set_times(answers: Answers, instance: str, times: list[float], **labels: str) -> None:
-    """Let the scrapes of an instance have been so many seconds before the query, by the servers of these labels."""
+    """Set how many seconds before the query an instance was scraped, by the servers with these labels."""
     evaluated_at = answers["vector"]["result"][0]["value"][0]
     for series in series_of(answers, "beats", instance):
         if series["metric"].get("prometheus_replica") == labels.get("prometheus_replica"):
@@ -287,7 +287,7 @@ async def test_labels_of_the_agent_keep_their_meaning() -> None:
 
 
 def test_the_order_of_a_name_is_kept() -> None:
-    """A client-id that looks like a part of a bean's name, cut in the wrong place, is joined as on the agent's page."""
+    """A client-id that is cut wrongly, as it looks like a part of a name, is joined as on the agent's page."""
     line = b'kafka_server_quota_byte_rate{resource="Produce",user="\\"a, client-id=b\\"",clientId="c"} 1\n'
     direct = TextReader().read(line)
     labels = {"resource": "Produce", "user": '"a, client-id=b"', "clientId": "c"}
@@ -372,7 +372,7 @@ async def test_logins_are_sent_and_never_shown() -> None:
     ],
 )
 async def test_what_is_no_answer_is_named(refusal: tuple[int, bytes], message: str) -> None:
-    """Errors of Prometheus are shown in its words, and other servers are told from it, at each step."""
+    """Errors are shown in Prometheus's own words, and other servers are distinguished at each step."""
     for names_known in (False, True):
         async with answering() as (prometheus, config), live_of(config) as (live, _):
             if names_known:
@@ -421,7 +421,7 @@ async def test_victoria_metrics_answers_with_vectors_about_the_present() -> None
 
 
 async def test_queries_end_with_the_read() -> None:
-    """The server is told when the read is over; it knows no fractions of a second."""
+    """A query has the timeout of its read in whole seconds, so that the server stops with it."""
     async with (
         answering() as (prometheus, config),
         live_of(config.model_copy(update={"timeout_seconds": 7.2})) as (live, _),

@@ -35,7 +35,7 @@ def page(name: str) -> bytes:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_dialect_is_found_out(name: str) -> None:
-    """A reader says which it is once it has seen a page, also one that was asked for quotas only, with `?name[]=`."""
+    """The dialect is detected from a page, also from one with quotas only (`?name[]=`)."""
     quota_line = re.compile(rb"(?:# \w+ )?kafka_(?:quota|server_(?:quota|produce|fetch|request))_", re.IGNORECASE)
     few = b"\n".join(filter(quota_line.match, page(name).split(b"\n")))
     for text in (page(name), few):
@@ -47,7 +47,7 @@ def test_the_dialect_is_found_out(name: str) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_no_page_shows_two_dialects(name: str) -> None:
-    """Confluent's names are among those of a jmx_exporter without rules, which goes first."""
+    """A page is of one dialect: a jmx_exporter without rules comes before Confluent's, whose names it includes."""
     text = "\n" + page(name).decode()
     dialects_shown = {dialect.name for dialect in DIALECTS if dialect.is_in(text)}
     assert dialects_shown - {"confluent"} == {PAGES[name]} - {"confluent"}
@@ -71,7 +71,7 @@ def test_what_a_series_meant_in_another_dialect_is_forgotten() -> None:
 
 
 def test_a_page_without_marks_leaves_the_dialect_as_it_was() -> None:
-    """Confluent's rules show nothing of their own until an entity is under a quota; before that it is open."""
+    """A page without marks, as of Confluent's rules before the first quota, leaves the dialect as it was."""
     reader = TextReader()
     nothing = reader.read(AGENT + b"kafka_server_brokerstate_value 3.0\n")
     assert (nothing.layout.columns, reader.dialect) == ((), "prometheus")
@@ -105,7 +105,7 @@ def clients(reader: TextReader, text: bytes) -> set[str | None]:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_series_is_parsed_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever its number, as long as its name and labels are the same text."""
+    """A series is parsed once, as long as its name and labels are the same text."""
     requested: list[str] = []
 
     def counted(text: str) -> tuple[str, dict[str, str]]:
@@ -124,7 +124,7 @@ def test_a_series_is_parsed_once(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_names_that_hold_the_entity_are_reported() -> None:
-    """The generic rules of the KRaft example lose users and client ids: the message says what to change, and is cut."""
+    """Rules that put entities into names of metrics, as KRaft's example, are reported with what to change."""
     with pytest.raises(SourceUnreadable, match="above all rules such as") as caught:
         TextReader().read(AGENT + KRAFT)
     assert "_user_alice_mutation_rate" in str(caught.value)
@@ -150,7 +150,7 @@ def test_entities_beside_such_names_are_shown_and_the_rest_is_reported() -> None
     ],
 )
 def test_a_page_without_entities_has_a_hint(name: str, advice: str) -> None:
-    """The diagnosis decides whether it is the agent or there is nothing to report."""
+    """A page without entities has a hint for the diagnosis, which knows if any are expected."""
     text = b"\n".join(
         line
         for line in page(name).split(b"\n")
@@ -180,7 +180,7 @@ def test_text_without_kafka_is_unreadable(text: bytes, forced: None) -> None:
     ],
 )
 def test_a_malformed_page_is_unreadable_and_forgotten(text: bytes) -> None:
-    """The next good one is read as if nothing had been."""
+    """A malformed page is refused, and leaves no trace in the next one."""
     reader = TextReader()
     for _ in range(2):
         with pytest.raises(SourceUnreadable, match="not Prometheus text"):
@@ -205,7 +205,7 @@ def test_a_unit_in_a_name_makes_a_number_kafkas() -> None:
     ]
 )  # fmt: skip
 async def test_a_wrong_dialect_is_the_first_thing_to_mend(name: str, forced: TextDialect | None, reported: str) -> None:
-    """Forced to read the wrong one, a source finds no node id either, which would lead astray."""
+    """A wrong forced dialect is reported before the missing node id that it causes."""
     async with serving(body(page(name))) as url:
         source = PrometheusTextSource("b", HttpTarget(url=url), forced)
         with pytest.raises(SourceUnreadable, match=reported):
@@ -275,7 +275,7 @@ def test_the_same_samples_as_the_official_parser(page: list[str]) -> None:
 @example(" 1 2 3")
 @example(" 1_0")
 def test_what_the_official_parser_accepts_we_read_the_same(noise: str) -> None:
-    """A page that the official parser refuses is an error of ours, or one of the few freedoms of OpenMetrics."""
+    """A page is read as by the official parser, or is an error for both, but for a few freedoms of OpenMetrics."""
     text = f"kafka_a{noise}\n"
     try:
         expected = official(text)
@@ -290,7 +290,7 @@ def test_what_the_official_parser_accepts_we_read_the_same(noise: str) -> None:
 
 
 def test_only_lines_about_quotas_are_read() -> None:
-    """A broker's text has thousands of lines; the rest is not even parsed."""
+    """Lines that are not about quotas, thousands of a broker's, are not parsed."""
     text = (CAPTURES / "combined/throttled.jmx_exporter.txt").read_text("utf-8")
     keys, _ = numbers_in(text, ("kafka_server_quota_",))
     assert len(keys) == text.count("\nkafka_server_quota_") > 0
@@ -323,7 +323,7 @@ def test_a_key_is_the_text_of_the_series() -> None:
     ],
 )
 def test_a_line_without_a_number_is_unreadable(line: str) -> None:
-    """A broken number must not pass for a missing one; the message shows no more than a bit of the line."""
+    """A line with a broken number is refused, and the message shows only a bit of it."""
     with pytest.raises(SourceUnreadable, match="without a number") as caught:
         numbers_in(f"kafka_b 1\n{line}\n", WANTED)
     assert len(str(caught.value)) < 500

@@ -52,7 +52,7 @@ async def table(source: Source) -> BeanTable:
 
 
 async def failure(source: Source) -> SourceError:
-    """Return the error of a source; it shows no secret."""
+    """Return the error of a source; assert that it shows no secret."""
     try:
         with pytest.raises(SourceError) as caught:
             await source.read()
@@ -168,7 +168,7 @@ def text(url: str) -> PrometheusTextSource:
 
 
 def not_mutations(bean: Bean) -> bool:
-    """Return whether a bean is one that Confluent's rules are about."""
+    """Return whether Confluent's rules show the bean."""
     return bean.get("type") != "ControllerMutation"
 
 
@@ -226,7 +226,7 @@ def older(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> dict[tupl
 async def test_older_agents_report_the_same(
     agents: Agents, older: dict[tuple[str, str], str], version: str, dialect: str
 ) -> None:
-    """Versions of jmx_exporter that people run are read beside the newest: the same entities and numbers as Jolokia."""
+    """Older versions of jmx_exporter give the same entities and numbers as Jolokia."""
     jolokia, other_source = JolokiaSource("json", HttpTarget(url=agents.jolokia)), text(older[version, dialect])
     try:
         await settle(jolokia, other_source, anything)
@@ -278,7 +278,7 @@ async def test_an_agent_with_other_rules_is_followed(kafka: Cluster, agents: Age
 async def test_the_load_of_a_node_is_that_of_jolokia(
     kafka: Cluster, agents: Agents, rules: str | None, count: int
 ) -> None:
-    """Idle handlers as a ratio where there is one, as a counter everywhere, and how long produce requests waited."""
+    """Idle handlers and the wait of produce requests are those of Jolokia, as ratio or counter."""
     if rules:
         kafka.nodes[1].use_rules(rules)
     url = {"": agents.strimzi, None: agents.own_rules}.get(rules, agents.other_rules)

@@ -56,7 +56,7 @@ def agents(kafka: Cluster, traffic: Traffic) -> Iterator[Agents]:
 
 
 def _all_measured(kafka: Cluster, traffic: Traffic, topic: str) -> None:
-    """Let those produce that the node has not seen yet; on a busy machine a connection takes its time."""
+    """Let clients produce that the node has not seen yet; on a busy machine a connection takes its time."""
     for client_id in HOSTILE:
         key = ("Produce", USER, client_id, "byte-rate")
         if key not in agent.quota_numbers(kafka.nodes[1].agents.jolokia):
@@ -83,7 +83,7 @@ async def test_every_number_of_jolokia_is_there(sources: tuple[JolokiaSource, Pr
 
 
 def test_promtool_has_no_complaint(agents: Agents) -> None:
-    """The page can be scraped as it is: names, types and units keep Prometheus's conventions."""
+    """The page passes promtool: names, types and units follow Prometheus's conventions."""
     page = web.ask(agents.own_rules).body
     assert b"kafka_quota_produce_bytes_per_second{" in page
     done = subprocess.run(["promtool", "check", "metrics"], input=page, capture_output=True, check=False)

@@ -34,7 +34,7 @@ def columns(key: str) -> list[BeanColumn | None]:
 )
 def test_a_name_is_parsed_when_it_is_first_seen(second: list[str], newly_parsed: list[str], *, is_same: bool) -> None:
     """
-    While the names are the same, so is the layout; layouts share the columns that both have.
+    The layout stays while the names do, and layouts share the columns that both have.
 
     A name that went is forgotten.
     """
@@ -58,11 +58,7 @@ def test_a_name_is_parsed_when_it_is_first_seen(second: list[str], newly_parsed:
 
 
 def test_a_missing_number_is_nan() -> None:
-    """
-    A key that stands twice with one value leaves no hole behind.
-
-    Nothing read is an answer too, at first and later.
-    """
+    """A missing number is NaN, a repeated key leaves no hole, and an empty answer is valid at any time."""
     tracker = LayoutTracker(columns)
     assert tracker.place([], [])[0].columns == ()
     tracker.place(["a", "b"], [1.0, 2.0])
@@ -114,7 +110,7 @@ def test_a_few_of_many_come_and_go(steps: list[tuple[list[str], list[str]]]) -> 
 
 @pytest.mark.parametrize(("keys", "values"), [("aa", [1.0, 2.0]), ("aA", [1.0, 2.0]), ("baA", [1.0, nan, 2.0])])
 def test_two_values_of_one_number_are_refused(keys: str, values: list[float]) -> None:
-    """Under one name or two; the next answer is read as if nothing had been."""
+    """Two values of one number are refused, under one name or two, and the next answer is read afresh."""
     tracker = LayoutTracker(columns)
     tracker.place(["a"], [7.0])
     with pytest.raises(
@@ -140,11 +136,7 @@ def layout_of(*ids: str) -> BeanLayout:
     ],
 )
 def test_the_node_reports_its_id(configured: str | None, reported: list[str], expected: str) -> None:
-    """
-    Kafka registers its version under its id, which may become another one.
-
-    The configured one counts where an agent says none.
-    """
+    """A node reports its id, which may change. The configured one counts where an agent reports none."""
     node, layout = NodeId(configured), layout_of(*reported)
     assert (node.of(layout), node.of(layout)) == (expected, expected)
     if configured is None:

@@ -351,7 +351,7 @@ def columns(page: TextPage) -> dict[BeanColumn, float]:
 
 
 def alone(text: str) -> dict[BeanColumn, float]:
-    """Return what a reader finds that has read nothing before."""
+    """Return the result of a reader that has read nothing before."""
     try:
         return columns(TextReader().read(text.encode()))
     except SourceUnreadable:
@@ -363,7 +363,7 @@ def alone(text: str) -> dict[BeanColumn, float]:
     "beginning", ["", 'kafka_server_Produce_byte_rate{user="x"} 1\n', "kafka_server_request_handler_idle 1\n"]
 )
 def test_type_and_attribute_may_both_be_labels(name: str, beginning: str) -> None:
-    """Series of other MBeans are neither read nor missed; a unit that the attribute names counts."""
+    """Type and attribute may both be labels, and the attribute may name a unit; series of other MBeans are ignored."""
     line = f'{name}{{type="%s",attribute="%s",user="a",client_id="b"}} %g\n'
     lines = (("Produce", "byte-rate", 5), ("Fetch", "throttle-time-seconds", 2), ("producer-metrics", "byte-rate", 7))
     text = f"{beginning}{''.join(line % quota_type for quota_type in lines)}"
@@ -377,7 +377,7 @@ def test_type_and_attribute_may_both_be_labels(name: str, beginning: str) -> Non
     "name", ["kafka_server_fetch_kilobytes", "kafka_server_Request_time_ratio", "kafka_quota_produce_rate5m"]
 )
 def test_an_attribute_that_kafka_has_not_is_counted(name: str) -> None:
-    """The attribute stands beside others, with a client; without one, such a name is of something else."""
+    """An unknown attribute beside known ones is counted if it has a client, and otherwise ignored."""
     good_line = 'kafka_server_produce_throttle_time{user="a",client_id="b"} 12\n'
     for labels, count in (('{user="a",client_id="b"}', 1), ("", 0), ('{topic="t"}', 0)):
         unplaced = TextReader().read(f"{good_line}{name}{labels} 3\n".encode()).coverage.unplaced
@@ -410,7 +410,7 @@ def test_lower_case_without_comments_is_not_taken_for_the_reporter_of_strimzi(en
 def test_names_show_whether_a_bare_page_has_the_quotes_of_beans(
     lines: list[str], client_ids: set[str | None], dialect: str
 ) -> None:
-    """Quotes belong to the name where Java would have quoted a bare name, or where it would have quoted none."""
+    """Quotes belong to the names where Java would have quoted a bare one, or none of them."""
     for order in permutations(lines):
         reader = TextReader()
         page = reader.read("".join(f"kafka_server_produce_byte_rate{{{labels}}} 5\n" for labels in order).encode())

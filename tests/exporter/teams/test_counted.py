@@ -93,7 +93,7 @@ def test_time_in_which_a_node_is_missing_is_not_seen(changes: dict[str, Any]) ->
 
 
 def test_what_is_unknown_adds_nothing() -> None:
-    """A team whose usage is unknown keeps what it has."""
+    """Unknown usage adds nothing to a team's counter."""
     counting = Counting()
     counting.count(moving(100.0), 0.0)
     counting.count(moving(100.0), 10.0)
@@ -101,7 +101,7 @@ def test_what_is_unknown_adds_nothing() -> None:
 
 
 def test_another_file_of_teams_keeps_the_counters_of_the_same_names() -> None:
-    """A team that left it ends; one that came begins at 0."""
+    """A new file of teams keeps counters by name; a removed team ends, and a new one begins at 0."""
     counting = Counting()
     counting.count(moving(100.0, 7.0), 0.0)
     counting.count(moving(100.0, 7.0), 10.0)

@@ -77,11 +77,7 @@ def place(row: EntityUsage) -> tuple[QuotaType, str, str, str]:
 
 
 def stranded(rows: Sequence[EntityUsage], restarted: frozenset[str]) -> float:
-    """
-    Return the limits of the entities of one quota type on the brokers, of three that would show them, without.
-
-    Of those that were restarted within the hour, that is unknown.
-    """
+    """Return the stranded limits of one quota type over three brokers, NaN after a recent restart."""
     amounts = []
     for name in {(row.entity.user, row.entity.client_id) for row in rows} - {("", "")}:
         entities = [row.entity for row in rows if (row.entity.user, row.entity.client_id) == name]
@@ -93,7 +89,7 @@ def stranded(rows: Sequence[EntityUsage], restarted: frozenset[str]) -> float:
 
 
 def fairness(rows: Sequence[EntityUsage]) -> float:
-    """Return Jain's index over three brokers of the usage of one quota type, NaN where there is none."""
+    """Return Jain's index of the usage of one quota type over three brokers, NaN without any."""
     by_broker = dict.fromkeys("123", 0.0)
     for row in rows:
         if row.usage is None or not (row.entity.user or row.entity.client_id):
@@ -121,9 +117,9 @@ def test_sums_of_teams_are_those_of_their_entities(
     states: Sequence[Sequence[EntityUsage]], restarts: Sequence[frozenset[str]]
 ) -> None:
     """
-    The sums follow one snapshot after the other, whichever nodes were restarted before each.
+    Sums of teams are those of their entities, snapshot after snapshot, whichever nodes restarted.
 
-    What is unknown of all of them is left out, and nothing is counted twice.
+    Unknown values are left out, and none is counted twice.
     """
     adder, finder = TeamAdder(TEAMS), TeamFinder(TEAMS)
     for rows, restarted in zip(states, restarts, strict=False):
@@ -158,7 +154,7 @@ def test_sums_of_teams_are_those_of_their_entities(
 
 
 def test_what_a_team_uses_and_may_use() -> None:
-    """Limits count on each broker, whether the client is there or not; a budget is one of the whole cluster."""
+    """A limit counts on each broker, with or without the client; a budget is one of the whole cluster."""
     sums = of(
         usage(user="alice", broker="1", usage=30.0, limit=20.0, configured=RULES),
         usage(user="alice", broker="2", usage=4.0, limit=20.0, configured=RULES),
@@ -177,7 +173,7 @@ def test_what_a_team_uses_and_may_use() -> None:
     [(usage(user="adam", configured=limits()), 1), (usage(user="adam"), 0)],
 )
 def test_one_client_without_a_limit_leaves_no_bound(row: EntityUsage, unlimited: int) -> None:
-    """An unlimited client and one whose limit is unknown differ, and neither makes the sum a bound."""
+    """A client without a limit, or with an unknown one, leaves no bound of the sum, and the two differ."""
     sums = of(usage(user="alice", limit=20.0, configured=RULES), row)
     assert isnan(sums.allowed[QuotaType.PRODUCE][0])
     assert sums.unlimited[QuotaType.PRODUCE][0] == unlimited
@@ -248,7 +244,7 @@ def test_a_broker_that_was_just_restarted_says_nothing_of_the_hour_before() -> N
 
 
 def test_limits_that_a_callback_may_replace_are_the_least_of_what_is_allowed() -> None:
-    """Brokers 1 and 2 enforce them; what holds on the third is unknown."""
+    """Limits on two brokers are a lower bound of the sum where a callback may replace them on a third."""
     nodes = (*NODES[:2], NodeUsage(broker="3", quota_callback=None, overruled=True))
     sums = of(usage(user="alice", usage=3.0, limit=20.0, configured=RULES), nodes=nodes)
     assert named(sums, sums.allowed_known[QuotaType.PRODUCE]) == {"payments": 40.0}
@@ -296,7 +292,7 @@ def test_series_of_teams() -> None:
 
 
 async def test_entities_beyond_the_cap_are_in_the_sums() -> None:
-    """The cap folds all entities but one: teams have all of them."""
+    """Teams have the usage of all entities, also of those that the cap folds."""
     source = ScriptedSource()
     source.table = rates("1", {"alice": 1.0, "adam": 2.0, "bob": 4.0})
     collection = Collection(
@@ -358,13 +354,13 @@ def idle(broker: str, share: float) -> NodeUsage:
 
 
 def busy(used: float, share: float, limit: float = 300.0, **changes: Any) -> Snapshot:
-    """Return one broker with a share of idle request handlers, and an entity that uses so much."""
+    """Return a broker with a share of idle request handlers, and an entity that uses so much."""
     row = usage(usage=used, limit=limit, configured=RULES)
     return snapshot(row, nodes=(idle("1", share),), **{"limits": RULES, **changes})
 
 
 def test_a_broker_is_sold_by_its_highest_usage_with_reserves() -> None:
-    """Usage while its request handlers were busy says nothing about what it can do well."""
+    """A broker's budget follows its highest usage while its request handlers were not busy."""
     keeper = SoldKeeper()
     for used, share, ratio in ((100.0, 0.9, 3.0), (50.0, 0.9, 3.0), (200.0, 0.1, 3.0), (150.0, 0.5, 2.0)):
         sold = keeper.of(busy(used, share))[QuotaType.PRODUCE, "1"]

@@ -96,7 +96,7 @@ def trusting(certificates: Certificates, *, with_client: bool = False) -> ssl.SS
 
 
 async def get(url: str, headers: Mapping[str, str] | None = None) -> tuple[int, Mapping[str, str]]:
-    """Status and headers of an answer, on a connection of its own."""
+    """Return status and headers of an answer, on a connection of its own."""
     async with aiohttp.ClientSession() as session, session.get(url, headers=headers) as answer:
         return answer.status, answer.headers
 
@@ -112,7 +112,7 @@ async def connected(url: str) -> AsyncIterator[tuple[asyncio.StreamReader, async
 
 
 async def exchange(url: str, sent: bytes) -> bytes:
-    """Bytes sent to a plain port, and all that comes back until it is closed, in whatever way."""
+    """Send bytes to a plain port, and return all that comes until the connection ends."""
     received = b""
     async with connected(url) as (reader, writer):
         writer.write(sent)

@@ -45,9 +45,9 @@ async def test_no_body_is_unpacked(
     header: bytes, body: bytes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     """
-    A body would be unpacked on the event loop and before the login.
+    A compressed body is never unpacked, before the login or after it, and its connection ends.
 
-    The connection ends, and a broken one leaves no traceback either.
+    A broken one leaves no traceback either.
     """
     unpacked: list[int] = []
     feed = DeflateBuffer.feed_data
@@ -70,7 +70,7 @@ async def test_no_body_is_unpacked(
 
 
 async def test_little_of_a_body_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that sends more is cut off, before the time for it is over."""
+    """A small body is ignored, and a client that sends more is cut off."""
     taken: list[int] = []
     receive = HttpConnection.data_received
 
@@ -94,7 +94,7 @@ async def test_little_of_a_body_is_ignored(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("expected", [b"x", b"100-continue"])
 async def test_expect_is_looked_at_after_the_login(expected: bytes, tmp_path: Path) -> None:
-    """Expect is answered like everything else: without the server's versions."""
+    """The header Expect is answered after the login, and without the server's versions."""
     ask = CLOSING[:-2] + b"Expect: %s\r\n" % expected
     login = f"Authorization: {RIGHT['Authorization']}\r\n".encode()
     async with serving(web_config_file=web_file(tmp_path, **USERS)) as served:
@@ -182,7 +182,7 @@ async def test_requests_at_once_are_limited() -> None:
 
 
 def test_rate_limit() -> None:
-    """A burst is answered at once, and then one request for each interval; changes hold at once."""
+    """A burst is answered at once, and then one request for each interval; a changed limit holds at once."""
     now_seconds = 0.0
     policy = AccessPolicy(WebSettings, 1, ["localhost"], clock=lambda: now_seconds)
     limit = RateLimitConfig(interval=0.5, burst=2)
@@ -194,7 +194,7 @@ def test_rate_limit() -> None:
 
 
 async def test_rate_limit_of_the_file(tmp_path: Path) -> None:
-    """The answer is 429, as that of all exporters; health checks go on, and count for nothing."""
+    """A request beyond the file's rate gets 429; health checks are not limited and do not count."""
     file = web_file(tmp_path, rate_limit={"interval": "1h", "burst": 1})
     async with serving(web_config_file=file) as served:
         paths = ("/-/healthy", "/", "/", "/-/healthy")
@@ -264,7 +264,7 @@ HEADERS = {
     ],
 )
 async def test_every_answer_has_the_headers(request_line: bytes, status: bytes) -> None:
-    """Errors, and answers to what is not HTTP, as well; none of them names the software."""
+    """Every answer has the headers, also errors and answers to other protocols; none names the software."""
     head = request_line + b"\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     async with serving() as served:
         answer = await exchange(served.url, head)
@@ -276,7 +276,7 @@ async def test_every_answer_has_the_headers(request_line: bytes, status: bytes) 
 
 
 async def test_a_page_has_its_own_policy_unless_the_file_has_one(tmp_path: Path) -> None:
-    """The operator's value takes precedence; an empty one is none."""
+    """The operator's policy overrides the page's own; an empty one means none."""
 
     async def own_policy(_request: web.Request) -> web.Response:
         policy = {"Content-Security-Policy": "default-src 'self'"}
@@ -315,12 +315,12 @@ async def test_a_page_has_its_own_policy_unless_the_file_has_one(tmp_path: Path)
     ],
 )
 def test_credentials(header: str, expected: tuple[str, bytes] | None) -> None:
-    """RFC 7617 says how credentials are sent; anything else is none."""
+    """Credentials are read by RFC 7617, and any others are none."""
     assert credentials(header) == expected
 
 
 async def test_every_path_needs_the_password(tmp_path: Path) -> None:
-    """Health checks and unknown paths need it, too: a client that is refused learns nothing."""
+    """Every path needs the password, so that a refused client learns nothing from health checks or unknown paths."""
     async with serving(web_config_file=web_file(tmp_path, **USERS)) as served:
         for path in ("/", "/-/healthy", "/nope"):
             status, headers = await get(served.url + path)

@@ -109,7 +109,7 @@ async def test_a_client_that_does_not_take_the_answer_is_cut_off(handler: Handle
 
 
 async def test_a_client_that_takes_pieces_slowly_is_cut_off() -> None:
-    """However busy it looks: the deadline is for the whole answer."""
+    """A client that reads pieces too slowly is cut off, since the deadline is for the whole answer."""
     limits = ServerLimits(taking_seconds=SOON)
     async with serving(in_pieces, limits) as served, connected(served.url) as (read, write):
         write.write(ASK)
@@ -122,7 +122,7 @@ async def test_a_client_that_takes_pieces_slowly_is_cut_off() -> None:
 
 async def test_clients_share_an_answer_in_pieces() -> None:
     """
-    Connections whose clients take nothing hold a few pieces of it, not a copy each.
+    Connections whose clients read nothing hold a few pieces of an answer, not a copy each.
 
     Each client gets all of it, and has no deadline afterwards.
     """
@@ -192,7 +192,7 @@ async def test_handshakes_take_places_and_lose_them(tmp_path: Path, certificates
 
 
 async def test_when_all_are_being_answered_the_newest_is_refused() -> None:
-    """A request that came in time is not given up for another one."""
+    """When all places have a request that is being answered, the newest connection is refused."""
     held = Held()
     with capture_logs() as lines:
         async with serving(held.answer, max_connections=1) as served, connected(served.url) as (reader, write):
@@ -205,7 +205,7 @@ async def test_when_all_are_being_answered_the_newest_is_refused() -> None:
 
 
 async def test_nonsense_leaves_no_traceback_in_the_log() -> None:
-    """Clients cannot fill it."""
+    """Nonsense from clients leaves no traceback in the log, which they cannot fill."""
     with capture_logs() as lines:
         async with serving() as served:
             for nonsense in (b"\x16\x03\x01", b"GET / HTTP/1.1\r\n: x\r\n\r\n"):
@@ -282,11 +282,7 @@ class Waiting:
 
 
 def test_a_new_connection_replaces_the_one_that_waited_longest() -> None:
-    """
-    The time that a connection waits counts from its last answer.
-
-    One that is being answered is not replaced; one that left changes nothing.
-    """
+    """The connection that waited longest since its last answer is replaced, never one that is being answered."""
     pool = ConnectionPool(2)
     oldest, second, third = (Waiting(pool) for _ in range(3))
     assert [connection.was_cut for connection in (oldest, second, third)] == [True, False, False]

@@ -50,14 +50,14 @@ async def accept(store: Passwords, user: str = "alice", password: bytes = RIGHT,
 
 @pytest.mark.parametrize("prefix", ["$2a$", "$2b$", "$2y$"])
 async def test_each_kind_of_hash(prefix: str) -> None:
-    """Htpasswd writes $2y$, others $2a$ or $2b$: they mean the same."""
+    """Hashes that begin with $2y$, $2a$ or $2b$ are all accepted."""
     users = {"alice": SecretStr(prefix + HASH[4:])}
     assert await Passwords().accept(users, "alice", RIGHT, "")
     assert not await Passwords().accept(users, "alice", b"", "")
 
 
 async def test_a_right_password_is_checked_once(checked: Counted) -> None:
-    """Every scrape after the first one costs nothing; a wrong one always does."""
+    """A right password is checked by bcrypt once, and a wrong one each time."""
     store = Passwords()
     assert [await accept(store) for _ in range(3)] == [True] * 3
     assert checked.hashes == [HASH]
@@ -90,7 +90,7 @@ async def test_a_changed_hash_is_checked_again(checked: Counted) -> None:
 
 
 async def test_unknown_users_cost_as_much_as_known_ones(checked: Counted) -> None:
-    """The hash of a user who does not exist is checked, always the same for the same name, and never lets in."""
+    """An unknown user's password is checked against the same hash each time, and never accepted."""
     store = Passwords()
     unknown = [f"unknown-{number}" for number in range(16)]
     for password in (RIGHT, b"x"):
@@ -100,7 +100,7 @@ async def test_unknown_users_cost_as_much_as_known_ones(checked: Counted) -> Non
 
 
 async def test_long_passwords_and_odd_bytes() -> None:
-    """Bcrypt looks at 72 bytes; neither more of them, nor NUL, nor what is no text, is an error."""
+    """Passwords beyond bcrypt's 72 bytes, with NUL or without an encoding are no error."""
     for password in (RIGHT * 100, b"\0", b"\xff" * 72, b""):
         assert not await accept(Passwords(), password=password)
 
@@ -129,7 +129,7 @@ async def test_few_wait_for_a_check(checked: Counted) -> None:
 
 
 async def test_wrong_passwords_keep_no_right_one_out(checked: Counted) -> None:
-    """Four addresses send wrong ones without end, as after a restart; a right one from another address is next."""
+    """A right password from another address is checked next, though four addresses send wrong ones without end."""
     store = Passwords()
     guessing = True
 
@@ -152,7 +152,7 @@ async def test_wrong_passwords_keep_no_right_one_out(checked: Counted) -> None:
 
 
 async def test_guesses_from_the_same_address_keep_no_right_password_out(checked: Counted) -> None:
-    """Behind one proxy chance decides which attempt gives way, the newest or another one, and which is checked next."""
+    """Behind one proxy, chance decides which attempt gives way and which is checked next."""
     draws = iter([0, 4, 1])
     store = Passwords(lambda _most: next(draws, 0))
     checked.go.clear()
@@ -180,7 +180,7 @@ def test_what_counts_as_one_address() -> None:
 
 
 async def test_what_is_remembered_of_addresses_is_bounded(checked: Counted) -> None:
-    """A right password clears what was counted, and no number of addresses fills the memory."""
+    """A right password clears an address's count, and no number of addresses fills the memory."""
     store = Passwords()
     for _ in range(20):
         await accept(store, password=b"x")
@@ -194,7 +194,7 @@ async def test_what_is_remembered_of_addresses_is_bounded(checked: Counted) -> N
 
 
 async def test_a_request_that_is_given_up_gives_its_turn_back(checked: Counted) -> None:
-    """A check whose request is given up, waiting or under way, keeps no other waiting."""
+    """A check whose request is given up, waiting or running, keeps no other waiting."""
     store = Passwords()
     checked.go.clear()
     tasks = await guesses(store, 3)

@@ -212,7 +212,7 @@ def test_a_client_that_is_known_has_one_place_more() -> None:
     ],
 )
 def test_networks_around_an_address(network: str, wider: tuple[str, ...]) -> None:
-    """Three networks are tried, the nearest first; what is no address has none."""
+    """An address has three networks, the nearest first, and a text that is no address has none."""
     assert surroundings(network) == wider
 
 
@@ -220,7 +220,7 @@ async def test_a_right_password_beside_a_thousand_addresses_that_guess(monkeypat
     """
     After a restart nobody is known.
 
-    A login that is tried again is checked before two dozen of a thousand guesses, each from an address of its own.
+    A repeated login is checked before two dozen of a thousand guesses, each from an address of its own.
     """
     checks: list[bytes] = []
     real = bcrypt.checkpw

@@ -34,12 +34,12 @@ from quotascope.exporter.web.server import url_of
     ],
 )
 def test_url_can_be_opened(address: str, expected: str) -> None:
-    """The URL in the log is one for a browser on this machine, whatever the exporter listens on."""
+    """The URL in the log can be opened on this machine, whatever the exporter listens on."""
     assert url_of("http", address, 1) == expected
 
 
 async def curl(*arguments: str) -> tuple[int, str]:
-    """Exit code of the real curl, and the status that it got."""
+    """Return the exit code of the real curl, and the status that it got."""
     process = await asyncio.create_subprocess_exec(
         "curl", "--silent", "--output", "/dev/null", "--write-out", "%{http_code}", *arguments,
         stdout=asyncio.subprocess.PIPE
@@ -100,7 +100,7 @@ async def test_an_application_that_cannot_be_set_up_keeps_no_port() -> None:
     ],
 )
 async def test_an_address_that_cannot_be_had(address: str, reason: str) -> None:
-    """A port that is taken, and names that are unknown or not valid: one sentence, and nothing is left open."""
+    """A taken port and an unknown or invalid name are one sentence each, and no socket stays open."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         http = HttpServer(ServerConfig(address=address, port=port))
@@ -111,11 +111,7 @@ async def test_an_address_that_cannot_be_had(address: str, reason: str) -> None:
 
 
 async def test_several_addresses_are_listened_on() -> None:
-    """
-    Addresses of IPv4 and IPv6 are opened in the order of the configuration.
-
-    Where one cannot be had, none stays open.
-    """
+    """Addresses of IPv4 and IPv6 are opened in the order of the configuration. If one fails, none stays open."""
     with capture_logs() as logs:
         async with serving(listen_addresses=["127.0.0.1:0", "[::1]:0", ":0"]) as served:
             urls = [line["url"] for line in logs if line["event"] == "listening"]

@@ -65,7 +65,7 @@ async def test_clients(
     section: dict[str, Any],
     accepted: set[str],
 ) -> None:
-    """The version, the authority and the names of a client's certificate decide, as the file has them."""
+    """Version, authority and names of a client's certificate are checked as the file says."""
     (tmp_path / "ca.pem").symlink_to(certificates.ca)
     file = web_file(tmp_path, **tls_section(certificates, **section))
     kind, context = client
@@ -127,7 +127,7 @@ async def serial(served: Served, authority: Path) -> str:
 
 
 def swap(link: Path, target: Path) -> None:
-    """Have a link lead elsewhere, in one step, as Kubernetes does with secrets."""
+    """Point a link elsewhere in one step, as Kubernetes does with secrets."""
     link.with_suffix(".new").symlink_to(target)
     os.replace(link.with_suffix(".new"), link)  # noqa: PTH105 - it is that call
 
@@ -135,7 +135,7 @@ def swap(link: Path, target: Path) -> None:
 async def test_certificates_are_rotated_without_a_restart(
     tmp_path: Path, certificates: Certificates, others: Certificates
 ) -> None:
-    """The next connection gets the new one; between certificate and key, the old pair; open connections stay."""
+    """The next connection gets a rotated certificate once its key is there; open connections stay."""
     certificate, key = tmp_path / "tls.pem", tmp_path / "tls.key"
     swap(certificate, certificates.server)
     swap(key, certificates.server_key)
@@ -159,7 +159,7 @@ async def test_certificates_are_rotated_without_a_restart(
 
 
 async def test_a_request_right_behind_the_handshake_is_answered(tmp_path: Path, certificates: Certificates) -> None:
-    """The client's last part of the handshake and its request may come in one packet."""
+    """A request in the same packet as the end of the handshake is answered."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = trusting(certificates).wrap_bio(incoming, outgoing, server_hostname="localhost")
     file = web_file(tmp_path, **tls_section(certificates))

@@ -115,7 +115,7 @@ def test_what_cannot_be_used_is_refused(folder: Path, text: str, expected: str) 
 
 
 def test_a_key_that_is_no_key(folder: Path, certificates: Certificates) -> None:
-    """A key is refused that is of another certificate, or has a password: no one is asked for it on the terminal."""
+    """A key of another certificate, or with a password, is refused without a prompt on the terminal."""
     key = folder / "server.key"
     key.unlink()
     key.write_bytes(certificates.client_key.read_bytes())
@@ -128,7 +128,7 @@ def test_a_key_that_is_no_key(folder: Path, certificates: Certificates) -> None:
 
 
 def test_an_authority_that_is_none(folder: Path) -> None:
-    """The authority is read neither as a file nor as text."""
+    """A malformed authority is refused, given as a file or as text."""
     kind = "  client_auth_type: VerifyClientCertIfGiven\n"
     (folder / "ca.pem").unlink()
     (folder / "ca.pem").write_text("hunter2")
@@ -161,7 +161,7 @@ def test_whose_order_of_suites_counts(
 
 
 def test_the_example_of_the_documentation(tmp_path: Path, certificates: Certificates) -> None:
-    """The example works as it stands there."""
+    """The example of the documentation works unchanged."""
     page = Path(__file__).parents[3] / "docs" / "guides" / "security.md"
     files_by_name = {"tls.crt": certificates.server, "tls.key": certificates.server_key, "ca.crt": certificates.ca}
     for name, file in files_by_name.items():
@@ -180,7 +180,7 @@ def looked(watched: WatchedSettings) -> WebSettings:
 
 
 def test_a_file_that_is_gone_changes_nothing(tmp_path: Path) -> None:
-    """The loss is reported once, and the file is read when it is back."""
+    """A missing file changes nothing, is reported once, and is read when it is back."""
     file = web_file(tmp_path, basic_auth_users={"alice": HASH})
     watched = WatchedSettings(file)
     first_settings = watched.now()
@@ -195,7 +195,7 @@ def test_a_file_that_is_gone_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_what_a_new_file_names_may_come_later(tmp_path: Path, certificates: Certificates) -> None:
-    """The new file is tried again, although its own content has not changed."""
+    """A new file is tried again until the files that it names exist."""
     watched = WatchedSettings(web_file(tmp_path, **tls_section(certificates)))
     first_settings = watched.now()
     web_file(tmp_path, **tls_section(certificates, client_ca_file="ca.pem", client_auth_type="VerifyClientCertIfGiven"))
@@ -207,7 +207,7 @@ def test_what_a_new_file_names_may_come_later(tmp_path: Path, certificates: Cert
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("name", ["web.yaml", "ca.pem"])
 def test_a_pipe_in_the_place_of_a_file_holds_nobody_up(tmp_path: Path, certificates: Certificates, name: str) -> None:
-    """The last settings stay, and the file counts once it is one again."""
+    """A pipe in place of the file keeps the last settings, and a file counts again."""
     (tmp_path / "ca.pem").write_bytes(certificates.ca.read_bytes())
     client_ca = {"client_ca_file": "ca.pem", "client_auth_type": "VerifyClientCertIfGiven"}
     watched = WatchedSettings(web_file(tmp_path, **tls_section(certificates, **client_ca)))
@@ -242,7 +242,7 @@ STRICT = {
 def test_a_file_that_allows_more_clients_needs_a_restart(
     tmp_path: Path, certificates: Certificates, change: dict[str, object], named: str
 ) -> None:
-    """A file that is half written looks the same; a stricter one is used at once."""
+    """A file that admits more clients, as a half-written one may, needs a restart; a stricter one is used at once."""
     (tmp_path / "ca.pem").symlink_to(certificates.ca)
     users = {"basic_auth_users": {"alice": HASH}}
     watched = WatchedSettings(web_file(tmp_path, **users, **tls_section(certificates, **STRICT)))

@@ -70,9 +70,9 @@ AGGRESSOR, VICTIM = "aggressor", "victim"
 
 def logged(seconds: int) -> pa.Table:
     """
-    A broker of one handler thread.
+    Return the log of a broker of one handler thread with a victim and an aggressor.
 
-    A victim with 50 requests/s of 1 ms, an aggressor with 30 of 20 ms, which hold 60 % of the thread.
+    The victim sends 50 requests/s of 1 ms, the aggressor 30 of 20 ms, which hold 60 % of the thread.
     """
     source = np.random.default_rng(3)
     time_ms = np.sort(source.integers(0, seconds * 1_000_000, seconds * 80))
@@ -118,5 +118,5 @@ def full_load(requests: int) -> pa.Table:
 
 
 def written(folder: Path, rows: pa.Table, **constant: Any) -> str:
-    """`stored`, of rows of broker 1 that lack what is the same in all of them."""
+    """Store rows of broker 1, filled up with the fields that all have in common."""
     return stored(folder, [_USUAL.row(**{**_OF_ALL, "throttle_ms": 0, **constant, **row}) for row in rows.to_pylist()])

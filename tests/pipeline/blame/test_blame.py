@@ -54,9 +54,9 @@ def test_the_sentence_that_matters(tmp_path: Path) -> None:
 
 def test_a_client_that_waits_for_itself(tmp_path: Path) -> None:
     """
-    Most of the wait that the notebook causes is its own.
+    A client's waits for itself are counted apart from other clients' waits for it.
 
-    What others waited is a number of its own, and so it is of clients without a row.
+    Clients without a row have such figures, too.
     """
     answer = blame(stored(tmp_path, saturated()), threads=1)
     matrix = matrix_of(answer, 0)
@@ -69,7 +69,7 @@ def test_a_client_that_waits_for_itself(tmp_path: Path) -> None:
 
 
 def test_names_are_kept(tmp_path: Path) -> None:
-    """The case of a broker's name is kept, and both of two topics that begin alike: names may have 249 characters."""
+    """A broker's name keeps its case, and two topics that begin alike stay two: names may have 249 characters."""
     long = ["x" * 200 + each for each in "ab"]
     rows = [
         {**each, "broker": "East-1", "traffic": [{"topic": long[number // 2 % 2], "id": None, "bytes": 9}]}
@@ -220,7 +220,7 @@ def every_slot(answer: Blame) -> list[tuple[int, ...]]:
 
 
 def test_busy_times_of_every_pool_client_and_slot(tmp_path: Path) -> None:
-    """Busy times are those in which a client causes a quarter of the others' waits, over pauses of two slots."""
+    """A client is busy while it causes a quarter of the others' waits, over pauses of up to two slots."""
     rows = crowd(150, span_ms=90_000, wait_ms=400, users=8)
     answer = blame(stored(tmp_path, [{**each, "broker": str(int(each["user"][1:]) % 2)} for each in rows]), threads=1)
     slot_us, first, end = answer.plan.slot_us, answer.plan.begin_us, answer.plan.end_us
@@ -297,7 +297,7 @@ def test_sums_of_equal_keys(rows: list[tuple[int, int, int]], far: int) -> None:
 
 
 def test_nothing_to_divide(tmp_path: Path) -> None:
-    """Empty folders and histories are reported as such, and so is a release without queue times."""
+    """Empty folders and histories, and a release without queue times, are reported as such."""
     with pytest.raises(NoHistory):
         blame(str(tmp_path))
     History.create(str(tmp_path / "history"))
@@ -319,11 +319,7 @@ def test_nothing_to_divide(tmp_path: Path) -> None:
     ids=["waits for itself", "an idle broker", "no wait at all"],
 )
 def test_no_client_to_blame(tmp_path: Path, rows: list[dict[str, Any]], waited: str) -> None:
-    """
-    A client that waits for itself, or for what the log does not hold, is not blamed.
-
-    Nor where waits are below the log's resolution.
-    """
+    """No client is blamed for waits for itself, for what the log lacks, or below the log's resolution."""
     answer = blame(stored(tmp_path, rows), threads=1)
     assert busy_times(answer) == []
     (said,) = sentences(answer)

@@ -55,7 +55,7 @@ def by_events(arrivals: list[int], holds: list[int], threads: int, handover: int
 def test_waits_are_those_of_threads_that_take_turns(
     way: str, made: list[tuple[int, int]], threads: int, gone: int, handover: int
 ) -> None:
-    """First in, first out, no thread idle while a request waits, also without one of the requests."""
+    """Requests are served in their order by the first free thread, also without one of the requests."""
     arrivals, holds = (np.array(column, np.int64) for column in zip(*made, strict=True))
     present = np.arange(len(made)) != gone
     with kernels(way):
@@ -89,9 +89,9 @@ def test_the_queue_explains_the_waits(threads: int) -> None:
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_what_threads_do_between_requests_is_measured_from_the_log(threads: int) -> None:
     """
-    Times of 1 ms, pauses of the JVM and a dispatch do not hide 150 us that a thread is busy after each request.
+    Unlogged work of 150 us after each request is found, also beside times of 1 ms, pauses of the JVM and a dispatch.
 
-    Without them, the waits are too short.
+    Without it, the waits are too short.
     """
     source = np.random.default_rng(11)
     arrivals = np.cumsum(source.exponential(1_000, 20_000)).astype(np.int64)
@@ -128,7 +128,7 @@ def test_a_request_that_comes_to_fewer_others_is_taken_as_fast_as_in_quiet_hours
     """
     The busy broker needs 200 us to wake a thread, the quiet one 40 us.
 
-    So does the busy one without most of its requests.
+    Without most of its requests the busy one needs 40 us, too.
     """
     busy = np.arange(2_000) * 5_000
     arrivals = np.r_[busy, busy[-1] + 1_000_000 + np.arange(200) * 50_000]
@@ -142,9 +142,9 @@ def test_a_request_that_comes_to_fewer_others_is_taken_as_fast_as_in_quiet_hours
 @pytest.mark.parametrize("way", WAYS)
 def test_a_client_sends_its_next_request_when_the_last_is_answered(way: str) -> None:
     """
-    A later request makes all that follow it on its connection later.
+    A later answer delays all following requests of its connection.
 
-    What others send is not moved, and waits for it.
+    Requests of others are not moved, and wait for it.
     """
     arrivals = np.array([0, 15, 30, 18], np.int64)
     holds = np.array([10, 10, 10, 1], np.int64)
@@ -275,7 +275,7 @@ def test_a_node_that_is_a_controller_alone_is_no_broker(tmp_path: Path) -> None:
 
 
 def test_a_history_without_requests_says_nothing_about_waits(tmp_path: Path) -> None:
-    """A folder may lack the table, and days may have lost it alone."""
+    """A history without requests, in all or on some days, is an error about waits."""
     assert logged_queue(str(tmp_path)).brokers == ()
     folder = written(tmp_path, logged(5))
     Table.open(f"{folder}/requests", schema=REQUESTS).drop_before(date(2030, 1, 1))

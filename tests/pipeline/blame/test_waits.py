@@ -36,7 +36,7 @@ def made(*changes: dict[str, Any]) -> Intervals:
 
 
 def test_a_thread_is_held_before_purgatory_and_after_the_queue() -> None:
-    """The line's time, less what was after each of the two."""
+    """A thread is held from the queue's end to the purgatory's begin."""
     result = made({})
     assert result.released.tolist() == [1_000_000 - 100 - 200 - 500_000]
     assert result.dequeued.tolist() == [499_700 - 1_500]
@@ -70,7 +70,7 @@ def test_the_topic_is_the_one_with_most_bytes(traffic: Any, topic: str) -> None:
 
 
 def test_controllers_have_handler_threads_of_their_own() -> None:
-    """A listener is a controller's in all parts if it is in one."""
+    """A listener that is a controller's in one part of the rows is a controller's in all parts."""
     result = together(
         [
             made({}, {"listener": "TLS"}, {"listener": "CONTROLLER"}),
@@ -85,7 +85,7 @@ def test_controllers_have_handler_threads_of_their_own() -> None:
 
 @pytest.mark.parametrize("key", [ApiKey.ENVELOPE, ApiKey.ALLOCATE_PRODUCER_IDS, ApiKey.ALTER_PARTITION])
 def test_the_controller_of_zookeeper_is_a_broker(key: ApiKey) -> None:
-    """A controller has one pool for the requests of brokers and of clients."""
+    """A controller in ZooKeeper mode has one pool for requests of brokers and of clients."""
     assert made({}, {"api_key": key.value}).pools[0] == ["1"]
 
 

@@ -87,7 +87,7 @@ def test_what_is_no_month_is_refused(text: str) -> None:
 
 
 def test_only_requests_of_the_month_are_in_it(tmp_path: Path) -> None:
-    """The month begins with its first millisecond and ends before that of the next."""
+    """The month has the requests from its first millisecond to the one before the next month."""
     folder = stored(
         tmp_path,
         moved("2026-10-31T23:59:59.999", "alice", produced=1),
@@ -232,14 +232,14 @@ def test_prices_need_one_currency() -> None:
 
 
 def test_a_price_has_the_digits_of_the_file() -> None:
-    """0.1 is a tenth, not the binary number next to it."""
+    """A price of 0.1 is a tenth, not the binary number next to it."""
     assert str(price_of(team("a", "a", 0.1), IN)) == "0.1"
     assert price_of(team("a", "a", 0.1), OUT) is None
     assert price_of(None, IN) is None
 
 
 def test_hostile_names_break_no_form() -> None:
-    """No formula, no line and no markup comes out of a name; JSON has it as it is."""
+    """No name becomes a formula, a line or markup; JSON has it unchanged."""
     name = '=cmd()|"<script>\n\x1b[2J'
     hostile = team(name, "eve", 1.0)
     bytes_ = {(name, IN): TeamBytes(amount=10**9)}
@@ -287,7 +287,7 @@ def test_all_columns_of_focus_are_there_once() -> None:
 
 
 def test_what_focus_demands_of_a_priced_row() -> None:
-    """No column that it does not let be empty is empty; times are in UTC with a Z; the category is one of its own."""
+    """A priced row has a value in each column that FOCUS requires, times in UTC with a Z, and a known category."""
     bill = find_charges([use({("payments", IN): TeamBytes(amount=5 * 10**8)})], TEAMS, NOVEMBER, LATER_S)
     (row,) = csv.DictReader(io.StringIO(as_csv(bill)))
     may_be_empty = {

@@ -28,7 +28,7 @@ Growth: TypeAlias = tuple[Mapping[str, str], float, float]
 
 
 class Grown:
-    """A server whose counters grew by so much in each hour: by family, labels, and the hour's end."""
+    """A server whose counters grew by an amount in each hour, by family, labels, and the hour's end."""
 
     def __init__(self, growth: Mapping[str, Sequence[Growth]]) -> None:
         self._growth = growth
@@ -69,7 +69,7 @@ def test_each_hour_of_the_month_counts_once() -> None:
 
 
 def test_clusters_and_hours_that_nobody_counted_are_told_apart() -> None:
-    """A cluster is its label; its hours are those that were counted, so that its cost is a lower bound."""
+    """A cluster is known by its label, and hours that no exporter counted make its cost a lower bound."""
     server = Grown({
         PRODUCED: [
             *hours({"team": "payments", "cluster": "eu"}, 1e9, 1, 720),

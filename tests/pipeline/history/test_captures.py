@@ -25,7 +25,7 @@ What a controller in ZooKeeper mode sends to brokers; no quota counts these, nor
 
 @pytest.mark.parametrize("log", sorted(CAPTURES.glob("*.log.gz")), ids=lambda log: log.name)
 def test_sums_are_those_of_the_log(log: Path, tmp_path: Path) -> None:
-    """Requests, thread time, throttles and bytes of each client, and throttled fetches, are those of the lines."""
+    """The sums of a client's requests, thread time, throttles, bytes and throttled fetches are those of its lines."""
     ingest_logs([str(log)], str(tmp_path), IngestOptions(broker="1"))
     requests: Counter[Any] = Counter()
     records: Counter[Any] = Counter()

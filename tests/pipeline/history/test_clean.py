@@ -16,7 +16,7 @@ from quotascope.pipeline.table import Table
 
 @pytest.mark.parametrize("table", ["requests", "history", "seconds"])
 def test_clean_beside_an_ingest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str) -> None:
-    """A clean runs with an age of zero, before any commit: the tables are those of an ingest without it."""
+    """A cleaning with an age of zero before any commit leaves the tables as an ingest without it does."""
     into = str(tmp_path / "usage")
     ingest_logs([log(tmp_path, *PLAIN[:300])], into, NAMED)
     advance = Table.advance

@@ -46,7 +46,7 @@ def _lose(folder: str, name: str) -> int:
 
 
 def _whole(folder: str, tmp_path: Path) -> bool:
-    """Return whether tables are those of a folder that lost nothing."""
+    """Return whether the tables equal those of a folder without a loss."""
     whole = str(tmp_path / "whole")
     ingest_logs([str(tmp_path / name) for name in ("a.log", "b.log")], whole, NAMED)
     counts = [

@@ -52,7 +52,7 @@ def _some(count: int, shift_ms: int = 0) -> pa.Table:
 
 
 def test_a_history_has_sixteen_shards_by_default(tmp_path: Path) -> None:
-    """The requests that a history is made of have as many, so that it needs no shuffle."""
+    """A history has sixteen shards by default, as its requests do, so that it needs no shuffle."""
     history = History.create(str(tmp_path / "history"))
     requests = IngestTables.create(str(tmp_path / "log")).requests
     layouts = [(each.layout.shards, each.layout.day_of) for each in (requests, history.detail, history.seconds)]
@@ -62,7 +62,7 @@ def test_a_history_has_sixteen_shards_by_default(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shards", [3, 64])
 def test_all_tables_of_users_have_the_shards_that_were_asked_for(tmp_path: Path, shards: int) -> None:
-    """A second ingest with another number finds the tables, and leaves them as they are."""
+    """All tables of users have the requested shards, and a later ingest with another number leaves them."""
     log, folder = tmp_path / "a.log", str(tmp_path / "usage")
     log.write_bytes(b"\n".join(captured()[:200]))
     for requested in (shards, 16):
@@ -105,7 +105,7 @@ def test_history_and_sums_follow_the_requests(source: Table, tmp_path: Path) -> 
 
 
 def test_a_history_can_be_opened_again(tmp_path: Path) -> None:
-    """A history that was made can be opened; a folder without one is an error that says what to do."""
+    """An existing history can be opened; a folder without one is an error that says what to do."""
     rows = History.create(str(tmp_path / "history"), shards=3)
     opened = History.open(str(tmp_path / "history"))
     assert opened.detail.layout.shards == 3
@@ -131,7 +131,7 @@ def folder(tmp_path: Path) -> str:
 
 
 def test_days_go_together(folder: str) -> None:
-    """Requests, history and sums lose a day, and what is left of it is not taken over again."""
+    """Requests, history and sums drop a day together, and its remains are not taken over again."""
     tables = tables_of(folder)
     later = FIRST + dt.timedelta(days=1)
     dropped = {name: tables[name].drop_before(later) for name in DETAIL}

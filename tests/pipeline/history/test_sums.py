@@ -74,12 +74,12 @@ def test_what_a_request_charges(change: dict[str, Any], expected: dict[str, Any]
 
 @pytest.mark.parametrize("change", [{"api_key": 1, "follower": True}, {"api_key": 19, "forwarded": True}])
 def test_what_is_left_out(change: dict[str, Any]) -> None:
-    """A follower's Fetch is left out, which brokers do not charge, and so is the second line of a forwarded request."""
+    """A follower's Fetch, which brokers do not charge, and the second line of a forwarded request are left out."""
     assert history_of(requests(change)).num_rows == 0
 
 
 def test_connections_stay_apart() -> None:
-    """Requests of one connection have one number, in any process; those of another have another."""
+    """Requests of a connection have one number in any process, and those of another connection another one."""
     ids = history_of(requests({}, {"connection": "other"}, {}))["connection"].to_pylist()
     assert ids[0] == ids[2] == -7_458_243_201_660_642_495
     assert ids[0] != ids[1]
@@ -151,7 +151,7 @@ def _as_sums(*tables: pa.Table) -> Sums:
 
 @given(changes, st.integers(0, 25))
 def test_sums_are_exact_wherever_rows_are_cut(rows: list[dict[str, Any]], cut: int) -> None:
-    """Added up in one piece or in two, sums are those of exact arithmetic; in one piece each key has one row."""
+    """Sums in one piece or in two are those of exact arithmetic; in one piece each key has one row."""
     history = history_of(requests(*rows)) if rows else history_of(requests({})).slice(0, 0)
     expected = _slowly(rows)
     whole = rollup(history)
@@ -225,7 +225,7 @@ def test_topics_add_up_to_what_was_charged(rows: list[Row], cut: int) -> None:
 
 
 def test_names_of_ids() -> None:
-    """Names are kept once a day, of no client; a row of requests has no name that it did not log."""
+    """Names of topics are kept once a day, without a client; a row of requests has only names that it logged."""
     pair = {"topic_ids": [{"topic": "orders", "id": "i1"}, {"topic": "<b>", "id": "i2"}]}
     later = pair | {"timestamp": START_MS + 86_400_000}
     sums_found = topics_of(requests(pair, pair | {"user": "bob"}, later))

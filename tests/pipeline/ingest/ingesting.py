@@ -42,7 +42,7 @@ def tables(folder: Path) -> tuple[pa.Table, pa.Table]:
 
 def reported(requests: pa.Table) -> list[Any]:
     """
-    The clients' requests, and what they were charged in all.
+    Return the clients' requests and their total charges.
 
     A controller's line that came a chunk before its client's is there, too.
     """

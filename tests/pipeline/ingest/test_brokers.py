@@ -59,11 +59,7 @@ def of_node(node: int, number: int = 0) -> bytes:
     ],
 )  # fmt: skip
 def test_what_is_asked_for(tmp_path: Path, files: dict[str, list[bytes]], why: str) -> None:
-    """
-    Ingest stops with the addresses that it sees and the options to give, and adds nothing.
-
-    With a name it goes on.
-    """
+    """An ingest without a broker's name stops with the addresses and the options to set. With a name it goes on."""
     for name, lines in files.items():
         log(tmp_path / "logs", *lines, name=name)
     with pytest.raises(UnknownBroker, match=why) as raised:
@@ -143,7 +139,7 @@ def test_a_name_for_several_addresses(tmp_path: Path, lines: list[bytes]) -> Non
 def test_a_second_ingest_that_contradicts_the_first(
     tmp_path: Path, first: tuple[bytes, str | None], second: tuple[bytes, str | None], why: str
 ) -> None:
-    """A folder with one kind of names takes no requests under another: one broker could be two in it, or two one."""
+    """A folder with one kind of broker names refuses another kind: one broker could be two, or two one."""
     read(tmp_path, log(tmp_path, first[0]), options=IngestOptions(broker=first[1]))
     with pytest.raises(UnknownBroker, match=why):
         read(tmp_path, log(tmp_path, second[0], name="b.log"), options=IngestOptions(broker=second[1]))
@@ -152,7 +148,7 @@ def test_a_second_ingest_that_contradicts_the_first(
 
 @pytest.mark.parametrize("broker", [None, "1"])
 def test_a_second_ingest_that_agrees(tmp_path: Path, broker: str | None) -> None:
-    """Later logs of the same broker come to the same folder."""
+    """Later logs of the same broker are added to the same folder."""
     options = IngestOptions(broker=broker)
     for number in range(2):
         path = log(tmp_path, at("10.0.0.1:9092", number, f"09:0{number}:00,000"), name=f"{number}.log")

@@ -122,11 +122,7 @@ def test_truncated_compression(tmp_path: Path, compress: Any) -> None:
 
 
 def test_damaged_member(tmp_path: Path) -> None:
-    """
-    A member with an altered byte adds no altered rows, so that none counts twice once the good file comes.
-
-    Whole members count.
-    """
+    """A member with an altered byte adds no rows, which would count twice with the good file. Whole members count."""
     path = tmp_path / "a.log.gz"
     members = [gzip.compress(b"\n".join(PLAIN[start : start + 500]) + b"\n", 0) for start in (0, 500)]
     damaged = bytearray(members[1])
@@ -151,7 +147,7 @@ def test_missing_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", [0, 0o444])
 def test_what_may_not_be_read_is_named(mode: int) -> None:
     """
-    A log in a folder that may not be entered is not called missing.
+    A log in a folder without permission is not called missing.
 
     Such a folder within another one is left out, with the reason.
     """
@@ -172,7 +168,7 @@ def test_what_may_not_be_read_is_named(mode: int) -> None:
 
 def test_folder(tmp_path: Path) -> None:
     """
-    A folder's files are read, of those below it, too; hidden ones and those of other names are not.
+    A folder's files with fitting names are read, in subfolders too; hidden files are not.
 
     A pattern finds the broker in the path; a file that it does not fit is refused before any is read.
     """
@@ -193,7 +189,7 @@ def test_folder(tmp_path: Path) -> None:
 
 
 def test_names_that_are_no_utf_8(tmp_path: Path) -> None:
-    """Such a file of a folder is read as the others are; rows and the report have its name with the bytes escaped."""
+    """A file whose name is no UTF-8 is read as any other, and is named with its bytes escaped."""
     for number, name in enumerate([b"caf\xe9.log", b"whole.log", b"cut\xff.gz"]):
         content = line(header={"correlationId": number}) + b"\njunk\n"
         (tmp_path / "logs").mkdir(exist_ok=True)
@@ -352,11 +348,7 @@ def test_counts_balance(texts: list[bytes]) -> None:
 
 
 def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    Bytes done and bytes in all, after each file and each of its blocks.
-
-    Of a compressed file those that lie on disk.
-    """
+    """Progress is the bytes read, of all, after each file and block; compressed files count as they lie on disk."""
     paths = [log(tmp_path, line(), name="a"), log(tmp_path, line(), line(), name="b")]
     reported: list[tuple[int, int]] = []
     ingest(paths, str(tmp_path / "tables"), NAMED, progress=lambda *each: reported.append(each))
@@ -472,7 +464,7 @@ def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
 
 @pytest.fixture
 def _umask() -> Iterator[None]:
-    """The usual one, which is as before at the end of each test."""
+    """Set the usual umask, and require it at the end of each test."""
     umask = os.umask(0o022)
     yield
     assert os.umask(umask) == 0o022
@@ -487,7 +479,7 @@ def test_tables_are_as_private_as_the_logs(
     tmp_path: Path, modes: tuple[int, ...], *, others: bool, group: bool
 ) -> None:
     """
-    Users who may not read one of the logs may not read what is made of it, merged files included.
+    Users without permission for one of the logs have none for its tables, merged files included.
 
     The process's umask is as before.
     """
@@ -571,7 +563,7 @@ def test_two_threads_do_not_undo_each_others_privacy(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("_umask")
 def test_groups_of_others_are_no_group_of_mine(tmp_path: Path) -> None:
-    """Files of one group are not for another, to which the new files would belong."""
+    """New files of a log of another group have no permission for our own group."""
     path = Path(log(tmp_path, line()))
     path.chmod(0o640)
     if os.geteuid() == 0:

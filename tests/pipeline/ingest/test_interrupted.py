@@ -22,7 +22,7 @@ from quotascope.pipeline.table import Table
 def test_twins_of_two_runs_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other_brings: str, *, earlier_are_forwarded: bool
 ) -> None:
-    """A request whose two lines are of two runs is charged once, also if one of the runs has to look again."""
+    """A request whose two lines are in two runs is charged once, also if one of the runs looks again."""
     named = [text for text in LINES[:400] if _names_topics(text)]
     controllers = [text for text in named if b'"isForwarded":true' in text]
     clients = [text for text in named if b'"isForwarded":false' in text]
@@ -75,7 +75,7 @@ def _killed_run(path: str, into: str, moment: str) -> None:
 @pytest.mark.parametrize("before", ["requests", "quarantine", "history", "seconds"])
 def test_killed_run(tmp_path: Path, before: str) -> None:
     """
-    A run that is killed before any of its commits leaves whole chunks.
+    A run that is killed before a commit leaves whole chunks.
 
     The next one adds the rest, and all of it to the history.
     """

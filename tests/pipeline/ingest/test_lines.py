@@ -27,7 +27,7 @@ def read(path: Path) -> list[bytes]:
 @given(st.lists(st.binary(max_size=40).map(lambda text: text.replace(b"\n", b"")), max_size=30), st.integers(1, 50))
 def test_any_lines_in_any_blocks(tmp_path_factory: pytest.TempPathFactory, texts: list[bytes], block: int) -> None:
     """
-    Lines come out as they went in, wherever blocks end.
+    Lines are read unchanged, wherever blocks end.
 
     Carriage returns belong to them, and the last one needs no line feed.
     """
@@ -104,11 +104,7 @@ TWO = gzip.compress(b"one\ntwo\nth")
 def test_broken_gzip(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, expected: bytes, held: int
 ) -> None:
-    """
-    Every line of the whole members before the damaged one comes first, but for a part of a line.
-
-    Of that none, as it may be altered.
-    """
+    """Every complete line before a damaged member is read. A part of a line is not, as it may be altered."""
     monkeypatch.setattr(local, "HELD", held)
     path = tmp_path / "a.gz"
     path.write_bytes(content)
@@ -130,7 +126,7 @@ def test_broken_zstd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: int)
 
 @pytest.mark.parametrize("compress", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"])
 def test_compressed_pipe(tmp_path: Path, compress: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pipe cannot be read twice, and its large members are verified first all the same."""
+    """Large members of a pipe, which cannot be read twice, are verified before they are used."""
     monkeypatch.setattr(local, "HELD", 1_000)
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
@@ -174,7 +170,7 @@ def test_a_host_whose_name_begins_as_a_format_does(tmp_path: Path) -> None:
 
 
 def test_zeros_of_a_file_that_was_cut_while_it_was_written(tmp_path: Path) -> None:
-    """Zeros at the begin, such as of logrotate's copytruncate, are read as a part of the first line."""
+    """Zeros at the beginning, as of logrotate's copytruncate, are read as part of the first line."""
     path = tmp_path / "a"
     path.write_bytes(bytes(5_000) + b"one\ntwo\n")
     assert read(path) == [bytes(5_000) + b"one", b"two"]

@@ -42,7 +42,7 @@ def node(job: str, samples: Samples, node_id: str = "1", instance: str = "broker
 
 
 def flat(begin: float, value: float = 1e6, hours: float = HOURS, skipped: tuple[float, float] = (0, 0)) -> Samples:
-    """Return samples of one value each 10 s, but for a part of the time."""
+    """Return samples of one value each 10 s, except for a part of the time."""
     times = (begin + at for at in range(5, round(hours * HOUR_S), 10))
     return [(at, value) for at in times if not skipped[0] <= at - begin < skipped[1]]
 

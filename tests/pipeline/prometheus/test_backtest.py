@@ -48,7 +48,7 @@ class Measured:
 
 @dataclass
 class Answering:
-    """A server that has 100 samples of each series, and keeps what it was asked."""
+    """A server that has 100 samples of each series, and notes its queries."""
 
     series: Sequence[Measured]
     asked: list[str] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Answering:
 
 
 def tried(limits_of: Mapping[QuotaType, int]) -> tuple[Answering, Past, Candidate]:
-    """Return the past of users with so many different limits of each quota type, and the candidate with these."""
+    """Return the past of users with so many limits of each quota type, and a candidate with the same limits."""
     quotas: dict[QuotaEntity | IpEntity, dict[str, float]] = {}
     series = []
     for place, (kind, count) in enumerate(limits_of.items(), start=1):

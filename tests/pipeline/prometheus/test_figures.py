@@ -70,7 +70,7 @@ def test_the_highest_hour_is_that_of_its_own_samples() -> None:
 
 @given(values=st.lists(st.floats(0.5, 1e9), min_size=1, max_size=30), share=st.floats(0, 1))
 def test_a_quantile_is_numpys(values: list[float], share: float) -> None:
-    """Between two samples it is interpolated as `quantile_over_time` does."""
+    """A quantile between two samples is interpolated as `quantile_over_time` does."""
     samples = track(
         *((10.0 * place, value) for place, value in enumerate(values, start=1)), (10.0 * (len(values) + 1), None)
     )

@@ -49,7 +49,7 @@ def test_an_interval_that_changed_with_an_hour(intervals: Sequence[int]) -> None
 
 
 def test_intervals_are_shown_as_a_range() -> None:
-    """Reports and documents have both, not the shortest alone."""
+    """Reports and documents have the shortest and the longest interval."""
     past = past_of(2, {ONE: [*every(30, 0, HOUR_S), *every(10, HOUR_S, 2 * HOUR_S)]})
     usages = find_usage(past)
     assert "scraped every 10 to 30 s." in next(iter(report(usages).caveats))
@@ -63,7 +63,7 @@ def test_intervals_are_shown_as_a_range() -> None:
 @pytest.mark.parametrize("changed_at", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize(("before", "after"), [(30, 10), (10, 30)])
 def test_an_interval_that_changed_within_an_hour(before: int, after: int, changed_at: float) -> None:
-    """The amount is never above what was used, and marked where it is below."""
+    """The amount is never above the real usage, and is marked where it is below."""
     change = (1 + changed_at) * HOUR_S
     usage = usage_of(past_of(3, {ONE: [*every(before, 0, change), *every(after, change, 3 * HOUR_S)]}))
     assert amount_of(usage) <= 3.01 * HOUR_S * RATE
@@ -113,14 +113,14 @@ def test_servers_have_their_own_intervals() -> None:
 
 @pytest.mark.parametrize("interval_s", [1, 2, 2.5, 5, 7, 10, 11, 13, 15, 20, 22, 30, 45, 60, 90, 120])
 def test_an_interval_is_exact_whatever_its_length(interval_s: float) -> None:
-    """Ten minutes and an hour need not be a multiple of it."""
+    """An interval is exact even if ten minutes or an hour are no multiple of it."""
     usage = usage_of(past_of(4, {ONE: every(interval_s, 0, 4 * HOUR_S, phase_s=0.3)}))
     assert amount_of(usage) == pytest.approx(4 * HOUR_S * RATE, rel=0.005)
     assert usage.coverage > 0.995
 
 
 def test_missed_scrapes_are_gaps() -> None:
-    """Hours that lack a part of their scrapes have the interval of the others."""
+    """Missed scrapes are gaps, and their hours have the interval of the others."""
     hours = [Hour(60, 360), Hour(60, 340), Hour(59, 350), Hour(18, 18), Hour(20, 120), Hour(60, 359)]
     assert intervals_of(hours) == [10, 10, 10, 10, 30, 10]
     assert intervals_of([Hour(18, 20)]) == [pytest.approx(600 / 18)]

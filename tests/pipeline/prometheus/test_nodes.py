@@ -25,7 +25,7 @@ class Beat:
 
 @dataclass
 class Said:
-    """A server with an answer for each query that begins so."""
+    """A server with an answer for each query that begins with a text."""
 
     answers: Mapping[str, Sequence[Answer]]
 
@@ -40,7 +40,7 @@ def one(instance: str, *samples: tuple[float, float]) -> Answer:
 
 @pytest.mark.parametrize(("first", "begin"), [(7_205.0, 7_200.0), (10_800.0, 10_800.0), (9_000.0, 10_800.0)])
 def test_a_period_begins_with_its_first_full_hour(first: float, begin: float) -> None:
-    """An hour counts unless its samples begin within it."""
+    """A period begins with its first hour that has samples from the beginning."""
     said = Said({"min(": [Answer({}, [(20_000, first)])]})
     assert begin_of(said, Beat(), 0.0, 20 * HOUR_S) == begin
 

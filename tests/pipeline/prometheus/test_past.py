@@ -21,7 +21,7 @@ DAY_S = 24 * HOUR_S
 
 @dataclass(frozen=True)
 class Series:
-    """A series as the exporter's inventory has it."""
+    """A series as in the exporter's inventory."""
 
     user: str
     client_id: str = ""
@@ -45,7 +45,7 @@ class Series:
 
 @dataclass
 class Limited:
-    """A server that gives up queries of more samples than it takes, and answers 1 for each series of the others."""
+    """A server that gives up queries of too many samples, and answers 1 for each series of the others."""
 
     series: Sequence[Series]
     most_hours: float
@@ -104,7 +104,7 @@ def test_a_quantile_of_the_whole_period_is_divided_by_node_alone() -> None:
 
 
 def test_many_series_are_asked_about_in_shorter_ranges_at_once() -> None:
-    """A query is planned so that it stays below the number of samples that servers take by default."""
+    """A query of many series is divided into ranges with fewer samples than servers permit by default."""
     server = Limited([Series(f"user-{number}") for number in range(10_000)], float("inf"))
     past = past_of(server, days=14)
     steps: list[tuple[int, int]] = []
@@ -120,7 +120,7 @@ def test_many_series_are_asked_about_in_shorter_ranges_at_once() -> None:
 
 
 def test_sums_are_asked_for_by_the_labels_of_their_names() -> None:
-    """Clients of a user are one in the server, on each node."""
+    """The server sums the clients of a user on each node."""
     series = [Series("alice", "a"), Series("alice", "b"), Series("", "c")]
     past = past_of(Limited(series, 1_000))
     (group,) = past.groups(throttles=False, shape=RuleShape.USER)
@@ -140,7 +140,7 @@ def test_an_answer_about_something_else_is_left_out() -> None:
 
 
 def test_names_in_selectors_are_quoted() -> None:
-    """A value of a label cannot end the string that it stands in."""
+    """A label's value in a selector is quoted, so that it cannot end its string."""
     samples = Samples(name="kafka_x", node=("instance", 'a"} or vector(1) #\n\\'))
     assert samples.expression == r'kafka_x{instance="a\"} or vector(1) #\n\\"}'
 
@@ -160,7 +160,7 @@ def _target(**values: object) -> Target:
 
 
 def test_ranges_add_up_and_servers_do_not() -> None:
-    """Times of ranges are added, the highest need counts; of two servers, the one that saw more."""
+    """Times of ranges add up, with the highest need; of two servers, the one with more time counts."""
     one, other = _target(replica="a"), _target(replica="b")
     answers = [("seen_s", one, 10.0), ("seen_s", one, 5.0), ("need", one, 3.0), ("need", one, 2.0)]
     nodes_by_entity = by_node([*answers, ("seen_s", other, 12.0), ("need", other, 4.0)])
@@ -193,7 +193,7 @@ def test_longer_windows_are_seen_by_fewer_scrapes() -> None:
 
 
 def test_the_step_is_the_shortest_interval() -> None:
-    """Nodes that are scraped less often are asked about at the pace of the others, and marked by their own."""
+    """The step is the shortest interval of all nodes, and nodes with a longer one are marked by their own."""
     past = past_of(Limited(THREE, 1))
     nodes = {"1": Node(shortest_s=9.97, longest_s=9.97, seen_s=1), "2": Node(shortest_s=60, longest_s=60, seen_s=1)}
     past = replace(past, nodes=nodes)

@@ -67,7 +67,7 @@ def past(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
-    """Yield what runs the command line in this process, in the hour in which the samples end."""
+    """Return a function that runs the command line in this process, in the hour in which the samples end."""
 
     async def in_that_hour(_api: PrometheusApi) -> float:
         return begin_s() + HOURS * HOUR_S + 60
@@ -103,7 +103,7 @@ def answered(run: Run, *command: object, may_fail: bool = False) -> dict[str, An
 
 
 def alike(value: object) -> object:
-    """Return what is equal to a value but for the order in which numbers were added up."""
+    """Return a value for comparison that ignores the order in which numbers were added up."""
     if isinstance(value, dict):
         return {name: alike(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -134,7 +134,7 @@ def test_a_table_answers_as_the_server(run: Run, past: Past, tmp_path: Path, job
 def test_spark_reads_and_answers_as_the_server(
     run: Run, past: Past, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """Spark's workers ask the server, write the table, and compute the same from it."""
+    """Spark's workers read the server, write the table, and compute the server's answers from it."""
     request.getfixturevalue("spark")
     table = tmp_path / "samples"
     server = of_server(past, "pairs")
@@ -200,7 +200,7 @@ def test_clusters_and_contradictions_are_refused_by_name(run: Run, past: Past, t
 
 
 def test_a_login_is_in_no_plan_of_spark(run: Run, past: Past, spark: SparkSession, tmp_path: Path) -> None:
-    """A token reaches the workers, and neither Spark's plans nor the names of its jobs and stages."""
+    """A token is sent to the workers, and is in no plan and no name of a job or stage of Spark."""
     secret = tmp_path / "token"
     secret.write_text("Bearer sesame-of-the-past")
     header = ("--prometheus-header-file", f"Authorization={secret}", "--engine", "spark")

@@ -66,7 +66,7 @@ def test_a_request_names_labels_exactly() -> None:
 
 @given(body=st.binary(max_size=200))
 def test_another_answer_is_refused(body: bytes) -> None:
-    """Whatever a server answers instead, it is an error of ours or no series."""
+    """Any other answer of a server is an error of ours or no series."""
     with suppress(NotRemoteRead):
         assert isinstance(series_of(body), list)
 
@@ -88,7 +88,7 @@ kafka_x{user="} 1 2"} 2e+06 1700000000.0
 @pytest.mark.parametrize("text", [DUMP, OPENMETRICS])
 @pytest.mark.parametrize("name", ["dump.txt", "dump.txt.gz"])
 def test_both_forms_of_a_dump_have_the_same_samples(tmp_path: Path, text: str, name: str) -> None:
-    """Names with quotes, braces and line ends are as they were; NaN ends a series."""
+    """Both forms of a dump have the same samples, with names as they were; NaN ends a series."""
     path = tmp_path / name
     path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
     listed = listed_in(Dump(str(path)))
@@ -112,7 +112,7 @@ def test_both_forms_of_a_dump_have_the_same_samples(tmp_path: Path, text: str, n
     ],
 )
 def test_another_file_is_refused_with_its_line(tmp_path: Path, text: str, reason: str) -> None:
-    """A file that is no dump is named, and what of it cannot be read."""
+    """A file that is no dump is refused with its name and the line that cannot be read."""
     path = tmp_path / "dump.txt"
     path.write_text(text)
     with pytest.raises(UnreadableLog, match=reason) as raised:

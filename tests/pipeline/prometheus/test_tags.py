@@ -44,7 +44,7 @@ def rules_of(*entities: QuotaEntity) -> RuleTable:
 def test_what_samples_tell_of_a_candidate(
     entities: list[QuotaEntity], names: Names, measured: set[Names], expected: Names | None
 ) -> None:
-    """A candidate's entity is what brokers measured, or a sum of all of it; otherwise it is unknown, with a reason."""
+    """An entity of a candidate is a measured one or a sum of measured ones, or unknown with a reason."""
     tags, reason = TagsOf(rules_of(*entities), measured).names(names)
     assert tags == expected
     assert bool(reason) is (expected is None)
@@ -52,7 +52,7 @@ def test_what_samples_tell_of_a_candidate(
 
 @dataclass
 class Watched:
-    """Names that count how often they are looked through."""
+    """Names that count how often they are passed through."""
 
     names: Collection[Names]
     passes: int = 0
@@ -63,7 +63,7 @@ class Watched:
 
 
 class WatchedRules(RuleTable):
-    """Rules that count the questions about them."""
+    """Rules that count their look-ups."""
 
     asked = 0
 
@@ -102,7 +102,7 @@ RULE_NAMES = st.sampled_from([None, DEFAULT, "a", "b"])
 def test_only_what_is_measured_alike_whoever_asks_has_names(
     rules: set[tuple[str | None, str | None]], measured: set[Names]
 ) -> None:
-    """An entity has names if each request in it, and each other measured one that shares them, is measured so."""
+    """An entity has names if all of its requests, and those that share its names, are measured under it."""
     table = rules_of(*(QuotaEntity(*names) for names in rules))
     tags = TagsOf(table, measured)
     for user, client_id in measured:

@@ -25,7 +25,7 @@ class _NoServer:
 
 
 def test_what_is_unknown_of_a_client_is_unknown_of_its_team() -> None:
-    """The sum of a team has the worst sight and the least coverage of its clients; the others are one row."""
+    """A team has the worst sight and the least coverage of its clients; clients without a team are one row."""
     past = Past(
         server=_NoServer(),  # type: ignore[arg-type]
         series=(),

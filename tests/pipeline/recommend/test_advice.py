@@ -91,11 +91,7 @@ def test_numbers_out_of_range(wrong: dict[str, object]) -> None:
 
 
 def test_only_what_differs_is_a_change() -> None:
-    """
-    A limit that is set already is none, and what nothing is recommended for stays.
-
-    Without the configured quotas each limit is a change.
-    """
+    """A limit that is set already is no change. Without the configured quotas each limit is one."""
     result = advice([recommendation("alice"), recommendation("bob")], CONFIGURED)
     (change,) = result.changes
     assert (change.entity, change.old, change.new) == (ALICE, 20_000.0, 119_000.0)
@@ -106,7 +102,7 @@ def test_only_what_differs_is_a_change() -> None:
 
 
 def test_hits_are_those_of_the_recommended_limits() -> None:
-    """Beside hits stands for how long the configured limits throttled the same client."""
+    """Hits have the throttle time under the recommended limits, and that under the configured ones beside it."""
     rows = [
         throttled(9_000, candidate=RECOMMENDED),
         throttled(70_000, candidate=NOW),
@@ -153,7 +149,7 @@ HELD = Coverage(
 
 def test_coverage_is_stated_wherever_limits_are() -> None:
     """
-    Period, hours of the week, and what was throttled while the log was written.
+    Each form states the period, the hours of the week, and throttles while the log was written.
 
     A limit of a throttled entity is marked, another one is not.
     """
@@ -285,7 +281,7 @@ def test_unknown_throttles_are_not_counted_as_none() -> None:
 
 
 def test_manifest_holds_all_quotas_of_whose_change() -> None:
-    """Strimzi's operator removes what is missing; percentages are whole there."""
+    """A manifest has all quotas of a user, since Strimzi's operator removes missing ones; percentages are whole."""
     result = advice([recommendation("alice"), recommendation("alice", kind=QuotaType.REQUEST, limit=2.07)], CONFIGURED)
     (user,) = (each for each in yaml.safe_load_all(manifests(result, "main").text) if each)
     assert user["metadata"]["name"] == "alice"
@@ -316,7 +312,7 @@ def test_script_reports_what_it_leaves_out() -> None:
 
 
 def test_csv_and_json_hold_all() -> None:
-    """Documents have names as they are, but for those that break CSV, and the configured value beside the new one."""
+    """CSV and JSON have all names, escaped only where CSV needs it, and the configured value beside the new one."""
     names = [HOSTILE, "alice", "=1+1", "'x", "a=b"]
     _, document, rows = documents(advice(list(map(recommendation, names)), CONFIGURED, [hit()]))
     assert [row["user"] for row in rows] == [json.dumps(HOSTILE), "alice", "'=1+1", "''x", "a=b"]
@@ -329,7 +325,7 @@ def test_csv_and_json_hold_all() -> None:
 
 
 def test_page_reports_all() -> None:
-    """Limits beside the configured ones, who would be hit, usage, and the commands."""
+    """The page has limits beside the configured ones, hits, usage, and commands."""
     result = advice(
         [recommendation("alice"), recommendation("alice", kind=QuotaType.REQUEST, limit=5.0)], CONFIGURED, [hit()]
     )
@@ -354,13 +350,13 @@ def test_page_reports_all() -> None:
 
 
 def test_an_infinite_quota_has_no_line() -> None:
-    """The table says that it is unlimited."""
+    """An infinite quota has no line in a chart, and is unlimited in the table."""
     (limits,) = charted(advice([recommendation("alice")], ENDLESS)).values()
     assert [*limits] == [RECOMMENDED]
 
 
 def test_limits_that_would_apply_to_no_client_are_left_out() -> None:
-    """A rule that another one overrules for every client is no advice."""
+    """A limit that another rule overrules for every client is not recommended."""
     pairs = QuotaSet({QuotaEntity(DEFAULT, DEFAULT): {"producer_byte_rate": 1_000.0}})
     result = [recommendation("alice")]
     client = replace(result[0], entity=QuotaEntity(None, "app"))

@@ -50,7 +50,7 @@ def share_by_the_engine(sent: Sequence[tuple[int, int]], limit: float) -> float:
     share=st.sampled_from([0.0, 0.01, 0.3])
 )  # fmt: skip
 def test_limit_is_the_lowest_by_the_engine_itself(sent: list[tuple[int, int]], share: float) -> None:
-    """The engine keeps the share with it, and does not with one byte/s less."""
+    """The engine keeps the share with the limit, and not with one byte/s less."""
     rows = history(produced(offset_ms, size) for offset_ms, size in sent)
     need = needed(rows, share=share)[QuotaType.PRODUCE]
     assert share_by_the_engine(sent, need.steps) <= share
@@ -70,7 +70,7 @@ def test_a_replay_confirms_the_share(windows: WindowConfig) -> None:
 
 
 def test_each_broker_counts_by_itself() -> None:
-    """An entity has a need for each broker that it uses."""
+    """An entity has a need for each of its brokers."""
     rows = history([produced(0, 10_000), produced(0, 90_000, broker="2")])
     need = {need.broker: need.steps for need in needs(rows, Policy(share=0), ClusterWindows())}
     assert need == {"1": 1_000, "2": 9_000}
@@ -103,7 +103,7 @@ def test_what_needs_nothing() -> None:
 
 
 def test_nothing_is_known_of_fetches_that_were_never_answered() -> None:
-    """A consumer that was throttled to the end is not one that needs no more than the lowest limit."""
+    """A consumer that was throttled to the end has an unknown need, and not the lowest limit."""
     empty = [request(offset_ms, api_key=1, thread_time_ms=0.5, throttle_ms=900) for offset_ms in (0, 1_000)]
     assert set(needed(history(empty))) == {QuotaType.REQUEST}
     answered = request(2_000, api_key=1, thread_time_ms=0.5, fetch_bytes=90_000)
@@ -111,7 +111,7 @@ def test_nothing_is_known_of_fetches_that_were_never_answered() -> None:
 
 
 def test_nightly_peak_is_not_lost_in_a_quiet_week() -> None:
-    """An hour that is throttled all along is too much, however short it is beside the others; and it is named."""
+    """An hour that would be throttled throughout raises the limit, however short it is, and is named."""
     quiet = [produced(offset_ms, 1_000) for offset_ms in range(0, 100 * HOUR, 60_000)]
     night = [produced(27 * HOUR + offset_ms, 100_000) for offset_ms in range(0, 300_000, 1_000)]
     rows = history(sorted(quiet + night, key=lambda row: row["timestamp"]))
@@ -173,7 +173,7 @@ def test_mutations_meet_on_the_controller() -> None:
     ],
 )
 def test_no_limit_of_mutations_where_no_release_enforces_one(followed: Followed, *, enforced: bool) -> None:
-    """KRaft 3.3 and 3.4 store it, and the note of the release says that it does nothing."""
+    """No limit of mutations is recommended for KRaft 3.3 and 3.4, which do not enforce it, as the note says."""
     rows = history([mutated(0, 22), produced(5, 100)])
     need = {need.kind for need in needs(rows, Policy(share=0), ClusterWindows(followed=followed))}
     assert (QuotaType.CONTROLLER_MUTATION in need, QuotaType.PRODUCE in need) == (enforced, True)
@@ -204,7 +204,7 @@ def test_debt_is_rounded_up() -> None:
 
 @given(st.data())
 def test_finds_exactly_the_lowest(data: st.DataObject) -> None:
-    """Wherever it is, in as many passes as the range has hexadecimal digits, or one more."""
+    """The search finds the lowest limit in as many passes as the range has hexadecimal digits, or one more."""
     high = data.draw(st.integers(1, 10**12))
     threshold = data.draw(st.integers(1, high))
     passes = 0
@@ -228,13 +228,13 @@ def test_rounding_goes_up_and_not_far(steps: int) -> None:
 
 @pytest.mark.parametrize("kind", QuotaType)
 def test_steps_and_limits_are_two_sides(kind: QuotaType) -> None:
-    """A limit of so many steps has so many steps."""
+    """A limit of so many steps is converted back to as many steps."""
     many = [1, 29, 105, 123_457]
     assert [steps_of(kind, limit_of(kind, steps)) for steps in many] == many
 
 
 def seasons(*times: int, numbered: list[int] | None = None) -> Seasons:
-    """Requests at such times, of one season unless given."""
+    """Return requests at these times, all of one season by default."""
     numbers = np.array(numbered or [0] * len(times))
     return Seasons(times_ms=np.array(times), seasons=numbers, count=int(numbers.max()) + 1)
 

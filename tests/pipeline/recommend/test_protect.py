@@ -74,7 +74,7 @@ def test_what_the_log_keeps_needs_no_explanation(folder: Path) -> None:
 
 
 def test_one_broker_beyond_the_target_holds_nothing(tmp_path: Path) -> None:
-    """Another one, without a queue time, may be far beyond it."""
+    """A broker without queue times, whose waits may be far beyond the target, makes the answer unknown."""
     first_broker, second_broker = (logged(20).append_column("broker", pa.array([name] * 1_600)) for name in "12")
     both = pa.concat_tables([first_broker, second_broker.drop_columns(["queue_time_ms"])], promote_options="default")
     folder = Path(written(tmp_path, both))

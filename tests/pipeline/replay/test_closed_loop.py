@@ -90,7 +90,7 @@ def test_equals_clients_of_the_engine(
     way: str, made: list[Request], throttles: list[int], quotas: Any, mix: ReplaySettings
 ) -> None:
     """
-    Throttles, refusals, delays and what is never sent are those of a plain simulation with real quota managers.
+    Throttles, refusals, delays and unsent requests are those of a plain simulation with real quota managers.
 
     Each broker is of a release of its own.
     """
@@ -179,7 +179,7 @@ def test_a_fetch_in_many_parts_is_much_work(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_refusal_for_ever_is_no_reason_to_ask_again() -> None:
     """
-    Under a limit of 0 a mutation is refused once, and not sent with what follows.
+    Under a limit of 0 a mutation is refused once, and not sent again.
 
     The first is granted, as the bucket has no debt.
     """
@@ -242,7 +242,7 @@ def numbered(requests_made: list[Request]) -> pa.Table:
     quotas=quota_sets,
 )
 def test_requests_come_as_the_closed_loop_moves_them(made: list[Request], quotas: Any) -> None:
-    """The latest of each entity is as late as the replay says, and those that never come are not sent."""
+    """The latest request of each entity is as late as the replay says, and lost ones are not sent."""
     rows, tried = numbered(made), [candidate(quotas)]
     late = lateness(rows, tried, Mode.CLOSED_LOOP, len(rows))[0]
     for results in replay(rows, tried, Mode.CLOSED_LOOP).to_pylist():

@@ -31,9 +31,9 @@ AFTER_MS = EPOCH_MS + 10_000 * HOUR_MS
 
 def in_parts(rows: pa.Table, cuts: list[int], candidates: list[Candidate], hold_ms: int = 100) -> list[Part]:
     """
-    Replayed in parts of rows that come in this order.
+    Replay rows in parts, in this order.
 
-    What is carried is saved and loaded in between, and the last part waits for nothing.
+    State is saved and loaded in between, and the last part waits for nothing.
     """
     rules, parts, carried = CandidateRules(candidates), list[Part](), Carried()
     edges = sorted({0, *(cut % (len(rows) + 1) for cut in cuts), len(rows)})
@@ -74,7 +74,7 @@ EVERY = [candidate(ALL_TYPES, mutation_policy=policy) for policy in MutationPoli
 )  # fmt: skip
 def test_parts_are_the_whole(made: list[Request], cuts: list[int], candidates: list[Candidate]) -> None:
     """
-    Whatever is limited and however.
+    A replay in parts equals one of the whole, under any limits.
 
     Lines come in the order of their completion, some entities rest until brokers forget them.
     """
@@ -125,7 +125,7 @@ NOTHING = history([])
 
 
 def test_a_silent_broker_waits_no_longer() -> None:
-    """While others go on, its last requests are decided; and another broker that is far behind keeps its own time."""
+    """The last requests of a silent broker are decided while others go on; a broker far behind keeps its own time."""
     requests_made = history([KB, replace(KB, broker="2", after_ms=60_000), KB])
     parts = proceeded(
         (requests_made[:2], 0), (NOTHING, 9_999), (requests_made[2:], 11_000), (NOTHING, 21_000), bytes_s=1.0
@@ -157,7 +157,7 @@ def test_a_clock_that_is_wrong_for_a_moment(read_ms: list[int], decided: list[in
 
 
 def test_a_clock_that_is_ahead_makes_no_other_broker_late() -> None:
-    """A broker that was silent while another one logged times of an hour later goes on by its own clock."""
+    """A broker that was silent while another's clock was an hour ahead goes on by its own clock."""
     rows_and_times = []
     for minute in range(5):
         request = replace(KB, after_ms=60_000 * minute)

@@ -256,7 +256,7 @@ def test_throttle_of_a_rate(rate: float, limit: float, span: int, expected: int)
     ],
 )
 def test_rounded(way: str, value: float, expected: int) -> None:
-    """Plain and compiled, halves go up, NaN to 0, and what 64 bits do not hold stops at their end."""
+    """Plain and compiled, halves are rounded up, NaN becomes 0, and values beyond 64 bits their end."""
     with kernels(way):
         assert run(rounded, value, work=1_000_000) == expected
 
@@ -329,7 +329,7 @@ def test_token_bucket(way: str, trace: list[Step], limit: float, config: Manager
     """
     Strict and permissive throttles and refusals are those of a quota manager.
 
-    Debts, waits, idle hours, clocks that go back.
+    The steps have debts, waits, idle hours and clocks that go back.
     """
     with kernels(way):
         throttles_found = decided_by_kernels(trace, limit, config, TOKEN_BUCKET)
@@ -356,7 +356,7 @@ def test_burst_spreading(way: str, trace: list[Step], limit: float, config: Mana
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("policy", [TOKEN_BUCKET, BURST_SPREADING])
 def test_probe_charges_nothing(way: str, policy: int) -> None:
-    """A mutation that the log shows as refused gets the wait, and changes nothing for those after it."""
+    """A mutation that the log shows as refused has a wait, and changes nothing for later ones."""
     spent, final = Step(0, 0, 1_000, STRICT), Step(10_000, 0, 1, STRICT)
     probes = [Step(0, 0, 1_000, PROBE)] * 3
     with kernels(way):

@@ -101,9 +101,7 @@ def test_equals_the_engine(way: str, made: list[Request], quotas: Any, wait_ms: 
     """
     Throttles and refusals of every type are those of real quota managers.
 
-    Rules of all levels, brokers, shared sensors; brokers add up.
-
-    Each broker is of a release of its own.
+    Rules have all levels, sensors are shared, and each broker is of a release of its own.
     """
     table = history([replace(request, wait_ms=wait_ms) for request in made])
     chosen = candidate(quotas)
@@ -175,18 +173,14 @@ def test_burst_without_an_end() -> None:
 
 
 def test_throttled_fetch_delays_its_own_bytes() -> None:
-    """A Fetch that would be answered empty counts with its bytes, once, whatever held it back."""
+    """A Fetch that would be answered empty counts its bytes once, whichever quotas delay it."""
     fetch = Request(after_ms=50, api_key=FETCH, cost=2_000_000)
     row = by_type([fetch, fetch], {ALICE: {"consumer_byte_rate": 100_000.0}})["fetch"]
     assert (row["delayed_requests"], row["delayed_bytes"]) == (2, 4_000_000)
 
 
 def test_recovery_is_that_of_the_longest_burst() -> None:
-    """
-    A burst ends with a request that charges the same quota and is not throttled, not with one of another quota.
-
-    The longest counts.
-    """
+    """A burst ends with an unthrottled request of the same quota, not with one of another quota. The longest counts."""
     big = Request(after_ms=100_000, api_key=PRODUCE, cost=1_500_000)
     end = replace(big, after_ms=60_000, cost=1)
     fetch_between = Request(after_ms=1_000, api_key=FETCH, cost=1, request_us=1)
@@ -233,7 +227,7 @@ def test_request_ends_the_bursts_of_both_its_quotas() -> None:
 
 
 def test_fetch_answered_empty_has_the_size_of_the_next() -> None:
-    """A Fetch whose size the log lost is charged what its connection's next one brought, and given back."""
+    """A Fetch whose size the log lost has the size of its connection's next one, which is given back."""
     fetch = Request(after_ms=2_000, api_key=FETCH, request_us=10)
     empty = replace(fetch, withheld=True, throttle_ms=7)
     requests_made = [fetch, empty, replace(fetch, cost=1_000, connection=2), replace(fetch, cost=4_000_000), empty]
@@ -246,7 +240,7 @@ def test_fetch_answered_empty_has_the_size_of_the_next() -> None:
 @pytest.mark.parametrize("mode", Mode)
 def test_what_was_throttled_while_logged_is_held_back(mode: Mode) -> None:
     """
-    Requests that some quota throttled or refused then are counted under each quota that they charge.
+    Requests that were throttled or refused in the log count as held back under each quota that they charge.
 
     An unknown throttle time is none.
     """

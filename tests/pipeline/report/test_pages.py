@@ -108,7 +108,7 @@ MORE: dict[Callable[..., str], set[str]] = {blamed: {"fill", "style"}, used: {"f
 
 @pytest.mark.parametrize("page", PAGES)
 def test_page_holds_nothing_that_runs(page: Callable[..., str]) -> None:
-    """The page has no script, no address, no handler: whatever names are, they are text."""
+    """The page has no script, no address and no handler; names are text."""
     text = page(hostile=True)
     reader = Reader(text)
     assert reader.kinds <= PLAIN
@@ -141,7 +141,7 @@ def test_page_in_a_browser(page: Callable[..., str], *, hostile: bool, chromium:
 @pytest.mark.real
 @pytest.mark.parametrize(("scheme", "paper"), [("light", DAY), ("dark", NIGHT)])
 def test_page_by_day_and_by_night(scheme: str, paper: tuple[int, int, int], chromium: Browser, tmp_path: Path) -> None:
-    """The paper follows what the reader prefers, and so do the colors of candidates."""
+    """The page and the colors of candidates follow the reader's light or dark mode."""
     file = tmp_path / "page.html"
     file.write_text(whatif(hostile=False), encoding="utf-8")
     chromium.prefer(scheme)

@@ -64,13 +64,13 @@ def test_candidates_are_added_up_in_their_order() -> None:
     ],
 )
 def test_level_says_who_shares_a_limit(levels: list[str], user: str | None, client_id: str | None) -> None:
-    """Clients of a user share its rule, users of a client-id share that one's."""
+    """The level says that clients share a user's rule, or users a client-id's."""
     shared = LimitGroup(QuotaType.PRODUCE, user, client_id)
     assert [group_of(result(level=level)) for level in levels] == [shared] * len(levels)
 
 
 def test_groups_that_wait_longest_come_first() -> None:
-    """Then come those that use most of their limit, any usage of a limit of 0 among them; limits are by candidate."""
+    """Groups are sorted by throttle time, then by utilization, above all of a limit of 0; limits are by candidate."""
     rows = [
         result(user="idle", amount=1.0),
         result(user="busy", amount=500.0),
@@ -187,7 +187,7 @@ def test_figures_of_a_client() -> None:
 
 
 def test_what_fetches_of_unknown_size_add_is_unknown() -> None:
-    """A client with nothing else is not one that is never throttled, and sums say that they are lower bounds."""
+    """A client with only unknown sizes is not called unthrottled, and sums are lower bounds."""
     rows = [result(quota_type="fetch", requests_of_unknown_size=9), throttled(90_000, user="bob", quota_type="fetch")]
     summary = replayed(*rows, names=("now",))
     text = Reader(whatif_page(summary, {})).text
@@ -211,11 +211,7 @@ def test_any_name(name: str) -> None:
 
 @pytest.mark.parametrize("mode", Mode)
 def test_page_says_what_its_mode_means(mode: Mode) -> None:
-    """
-    Figures of the two modes mean different things, and only the closed loop knows of delays.
-
-    In both, the log lacks something.
-    """
+    """The page explains its mode; only the closed loop has delays. In both modes the log lacks something."""
     text = Reader(whatif_page(replayed(throttled(5), mode=mode), {})).text
     assert "too low for request time" in text
     assert "≥" not in text
@@ -255,7 +251,7 @@ def test_page_says_what_its_mode_means(mode: Mode) -> None:
 )  # fmt: skip
 def test_headline(rows: list[dict[str, Any]], names: list[str], sentence: str) -> None:
     """
-    A sentence for limits that throttle nobody differs from one for no limits.
+    The headline differs for limits that throttle no client and for no limits.
 
     Of several candidates it has the first, and the least and most throttling.
     """
@@ -319,7 +315,7 @@ def test_differences_to_the_first_candidate() -> None:
 
 def test_a_raised_limit_does_not_free_what_was_held_back() -> None:
     """
-    The log has what a throttled client could send.
+    A raised limit does not show the demand of a throttled client.
 
     That it is not throttled in the replay says nothing of what it would send.
     """

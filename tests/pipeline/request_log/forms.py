@@ -13,7 +13,7 @@ Form = Callable[[str], str]
 
 
 def _fields(**fields: object) -> Form:
-    """JSON with fields, of which the one that is None holds the line."""
+    """Return JSON with fields, of which the one that is None holds the line."""
 
     def form(line: str) -> str:
         return json.dumps(_filled(fields, line), separators=(",", ":"))

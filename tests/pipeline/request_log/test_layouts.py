@@ -127,7 +127,7 @@ def fetch(version: int, *topics: dict[str, Any]) -> bytes:
 @pytest.mark.parametrize("version", range(13))
 @pytest.mark.parametrize("size", [0, 1, 127, 1 << 20])
 def test_old_names_weigh_as_much_as_new_ones(version: int, size: int) -> None:
-    """The names of fields are the log's alone: a message under 2.8's names weighs what it does under today's."""
+    """A message has the same size under 2.8's field names as under today's, which are the log's alone."""
     old = fetch(version, {"topic": "t", "partitionResponses": [{**PARTITION, "recordSetSizeInBytes": size}] * 2})
     new = fetch(version, {"topic": "t", "partitions": [{**NEWER, "recordsSizeInBytes": size}] * 2})
     requests_found = parse_lines([old, new], [1, 2], LogSource(file="f")).requests.to_pylist()
@@ -156,6 +156,6 @@ def test_null_records_are_no_bytes() -> None:
     ],
 )
 def test_what_is_not_understood_is_not_zero(topic: dict[str, Any], why: str) -> None:
-    """A Fetch whose partitions or sizes are missing, or there twice, is quarantined: it is no Fetch of zero bytes."""
+    """A Fetch with missing or repeated partitions or sizes is quarantined, and not read as zero bytes."""
     with pytest.raises(Unreadable, match=why):
         LineReader().row(fetch(12, topic))

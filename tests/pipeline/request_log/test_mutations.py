@@ -30,7 +30,7 @@ def requests(*lines: bytes) -> pa.Table:
 
 
 def reported(table: pa.Table) -> list[Any]:
-    """Asked for (whatever it is called), charged, and whether that is known; of requests that name topics."""
+    """Return requested and charged mutations, and whether these are known, of requests that name topics."""
     kinds = ("partitions_created", "partitions_added", "partitions_deleted")
     return [
         (next((row[kind] for kind in kinds if row[kind]), None), row["mutations_charged"], row["mutations_known"])
@@ -104,7 +104,7 @@ HOSTILE = '"],"errorCode":89,\n' + "é" * 249
     ]
 )  # fmt: skip
 def test_what_requests_mutate(lines: list[bytes], expected: list[Any]) -> None:
-    """Created, the new total less what was, and what was there at the end."""
+    """A request mutates its created partitions, the added ones, or those of a deleted topic."""
     assert resolved(*lines) == expected
 
 
@@ -117,7 +117,7 @@ def test_unknown_topics() -> None:
 
 @given(st.permutations([made("t", 3, 1), enlarged("t", 5, 2), deleted(3, "t"), made("t", 7, 4), enlarged("t", 5, 2)]))
 def test_any_order(lines: list[bytes]) -> None:
-    """The order in which lines are learned changes nothing: what counts is the last one before a request."""
+    """The order in which lines are learned changes no charge: the last line before a request counts."""
     ledger = MutationLedger()
     for each in lines:
         ledger.resolve(requests(each))
@@ -224,11 +224,7 @@ def test_a_second_line_comes_again() -> None:
 
 
 def test_a_program_that_asks_for_the_same_each_minute() -> None:
-    """
-    The program sends the same number each time, as it begins again.
-
-    Each pair of lines takes as long as the first one.
-    """
+    """A program that restarts each minute and sends the same numbers is charged for each pair of lines."""
     clocks = [
         f"2026-11-{minute // 1440:02d} {minute // 60 % 24:02d}:{minute % 60:02d}" for minute in range(1440, 2 * 1440)
     ]
@@ -262,7 +258,7 @@ def test_a_batch_that_is_tried_again() -> None:
 
 
 def test_a_side_holds_only_so_many_lines() -> None:
-    """The line that came first goes, and is taken for unknown; what is let go of makes room."""
+    """The oldest of too many waiting lines is taken for unknown and makes room."""
     names = {"api_key": 19, "client_id": "c", "user": "u", "topics": [], "completed": 0}
     rows: list[Row] = [{**names, "correlation_id": number, "identity": b"%d" % number} for number in range(3)]
     side = OneSide(capacity=2)

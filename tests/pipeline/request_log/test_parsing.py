@@ -149,9 +149,9 @@ def fetched(*topics: Json) -> Json:
 )  # fmt: skip
 def test_what_a_request_moves(key: int, version: int, asked: Json, response: Json, expected: dict[str, Any]) -> None:
     """
-    Records' bytes by name or id, what followers fetch, and when a broker decided.
+    A request has its records' bytes by name or id, followers' bytes, and the time of the decision.
 
-    What the line does not say is null.
+    What the line lacks is null.
     """
     row = request(line(header={"requestApiKey": key, "requestApiVersion": version}, request=asked, response=response))
     assert {name: row[name] for name in expected} == expected
@@ -160,7 +160,7 @@ def test_what_a_request_moves(key: int, version: int, asked: Json, response: Jso
 @pytest.mark.parametrize("name", NAMES[1:])
 @pytest.mark.parametrize("key", [3, 75])
 def test_ids_of_topics(name: str, key: int) -> None:
-    """Pairs of a response with both name and id; a topic without one of them, and Kafka's zero id, are no pair."""
+    """Pairs of a topic's name and id come from responses with both, without Kafka's zero id."""
     none = {"name": None, "topicId": ID}, {"name": name}, {"name": name, "topicId": "A" * 22}
     response = {"topics": [{"name": name, "topicId": ID}, *none], "throttleTimeMs": 3}
     row = request(line(header={"requestApiKey": key}, response=response))
@@ -182,7 +182,7 @@ def test_ids_of_mutated_topics(api: str) -> None:
 
 
 def test_a_line_without_queue_time() -> None:
-    """A size in a damaged line is unknown; one that no broker writes is refused."""
+    """A damaged size is unknown in a line without queue time, and a size that no broker writes is refused."""
     assert request(line(leave_out=["requestQueueTimeMs"]))["queue_time_ms"] is None
     why = "Expected `float` >= 0.0 - at `$.requestQueueTimeMs`"
     assert reason(line(requestQueueTimeMs=-1.0)) == ("unknown shape", why)
@@ -220,7 +220,7 @@ def test_unknown_numbers() -> None:
 )
 def test_broker_given_or_from_the_connection(changed: dict[str, Any], given: str | None, broker: str) -> None:
     """
-    A broker has the name that is given, else the host of its address, IPv6 too.
+    A broker has its given name, or else the host of its address, also in IPv6.
 
     Quotas are per broker, not per listener.
     """
@@ -398,7 +398,7 @@ def test_gigantic_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_bad_line_harms_no_other() -> None:
-    """Among good lines, those with values that no column can hold are found one by one."""
+    """Lines with values that no column can hold are found one by one among good lines."""
     good = [line(header={"correlationId": number}) for number in range(50)]
     bad = [line(throttleTimeMs=1 << 40), line(header={"correlationId": 1 << 31})]
     result = parsed(*good[:20], bad[0], *good[20:], bad[1])
@@ -418,7 +418,7 @@ def test_identity_of_quarantined_lines() -> None:
 
 @given(st.lists(st.binary(max_size=200) | st.sampled_from(captured()[:40]), max_size=20))
 def test_each_line_once(lines: list[bytes]) -> None:
-    """Whatever is read, each line is in one of the two tables, or the same text is in the quarantine already."""
+    """Each line is in one of the two tables, unless the same text is in the quarantine already."""
     result = parsed(*lines)
     numbers = values(result.requests, "line") + values(result.quarantine, "line")
     numbers_left = [number for number in range(1, len(lines) + 1) if number not in numbers]

@@ -45,7 +45,7 @@ def share_fetch_bytes(version: int, response: Any) -> int | None:
 
 
 def logged(topics: Topics, name: str, partitions: str, **fields: Any) -> list[dict[str, Any]]:
-    """Topics as the log shows them, with fields in each partition."""
+    """Return topics as the log shows them, with fields in each partition."""
     return [
         {
             name: topic,

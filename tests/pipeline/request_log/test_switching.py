@@ -24,7 +24,7 @@ def switch(kafka: Cluster, level: str) -> None:
 
 
 def requests(log: Path) -> list[str]:
-    """The clients of the requests in a broker's log, which writes them by a pattern of its own."""
+    """Return the clients of the requests in a broker's log, which has a pattern of its own."""
     lines = [text for text in log.read_bytes().splitlines() if b"Completed request:" in text]
     result = parse_lines(lines, range(len(lines)), LogSource(file="kafka.log"))
     assert len(result.quarantine) == 0

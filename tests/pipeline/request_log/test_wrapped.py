@@ -18,7 +18,7 @@ BARE = line(header={"clientId": NAME}, pattern="Completed request:{json}").decod
 
 @pytest.mark.parametrize("form", FORMS)
 def test_forms(form: str) -> None:
-    """Time, names and identity are those of the plain line: it is a duplicate however it comes."""
+    """A line has its time, names and identity in any form, and is a duplicate of its plain form."""
     row, plain = request(FORMS[form](LINE).encode()), request(LINE.encode())
     del row["node"], plain["node"], row["named_by"], plain["named_by"], row["broker"], plain["broker"]
     assert row == plain
@@ -34,7 +34,7 @@ def test_layouts_of_kafka(form: str) -> None:
 
 
 def test_pods_name_brokers() -> None:
-    """A pod runs one broker; what a client sends names none."""
+    """A broker is named by its pod, which runs only one, and never by text of a client."""
     row = request(FORMS["Vector of Kubernetes"](LINE).encode())
     assert (row["broker"], row["node"], row["named_by"]) == ("kafka-0", "kafka-0", "line")
     hostile = "data-plane-kafka-network-thread-9-ListenerName(X)"
@@ -97,7 +97,7 @@ CUT = line(header={"requestApiKey": 1, "clientId": "app-7"})[:220]
 )  # fmt: skip
 def test_reasons(text: str, why: str | None, detail: str | None) -> None:
     """
-    The reason names what a line is, with the release, the fields, or what to do.
+    The reason names the kind of line, with the release, the fields, or what to do.
 
     The same text in two fields is one request.
     """
@@ -113,7 +113,7 @@ def test_reasons(text: str, why: str | None, detail: str | None) -> None:
     "text", [CUT, json.dumps({"log": CUT.decode()}).encode(), json.dumps({"log": CUT.decode()})[:-30].encode()]
 )
 def test_what_a_cut_line_still_says(text: bytes) -> None:
-    """A line that is lost says of which API and client it was, also where it is quoted."""
+    """A cut line is reported with its API and client, also where it is quoted."""
     (row,) = parsed(text).quarantine.to_pylist()
     assert (row["reason"], row["api_key"], row["client_id"], row["lines"]) == ("truncated", 1, "app-7", 1)
 
@@ -128,7 +128,7 @@ def test_what_a_cut_line_still_says(text: bytes) -> None:
     ],
 )
 def test_numbers_that_are_no_times(prefix: str) -> None:
-    """Ids of traces and of processes beside Kafka's time are not taken for it."""
+    """Ids of traces and processes beside Kafka's time are not taken for the time."""
     row = request((prefix + BARE).encode())
     assert (row["completed"], row["time_precision_ms"]) == (1_795_251_720_655, 1)
 
@@ -155,7 +155,7 @@ def test_pieces_without_their_end() -> None:
 
 
 def pieces(text: bytes, size: int) -> list[bytes]:
-    """A message as containerd writes it in pieces."""
+    """Yield a message as containerd writes it in pieces."""
     cut = [text[offset : offset + size] for offset in range(0, len(text), size)]
     tags = [b"P"] * (len(cut) - 1) + [b"F"]
     return [
@@ -165,7 +165,7 @@ def pieces(text: bytes, size: int) -> list[bytes]:
 
 @pytest.mark.parametrize("size", [150, 300, 10_000])
 def test_messages_in_pieces_are_joined(size: int) -> None:
-    """CRI's partial lines are one request, at the number of the first one, with other streams between them."""
+    """Partial lines of CRI are joined to one request under the first line's number, across other streams."""
     cut = pieces(LINE.encode(), size)
     other_text = b"2026-11-21T09:02:04.237000002Z stderr F something else"
     mixed = [each for piece in cut for each in (piece, other_text)]
@@ -188,7 +188,7 @@ def test_pieces_of_docker_are_joined() -> None:
 
 
 def dockers_pieces(text: str, size: int = 16 * 1024) -> list[bytes]:
-    """A message as Docker writes it in pieces."""
+    """Yield a message as Docker writes it in pieces."""
     data = text.encode()
     fields = ({"log": data[offset : offset + size].decode(errors="replace")} for offset in range(0, len(data), size))
     more = {"stream": "stdout", "time": "2026-11-21T09:02:04Z"}

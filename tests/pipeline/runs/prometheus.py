@@ -13,7 +13,7 @@ from quotascope.pipeline.prometheus.past import Answer
 
 class Prometheus:
     """
-    Answers queries, and notes them.
+    A server that answers queries, and notes them.
 
     Each family has one user, a number of samples, and a value in some clusters; others have no series.
     """

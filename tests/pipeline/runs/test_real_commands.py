@@ -30,7 +30,7 @@ NAMES: Final = {HOSTILE: HOSTILE, "-dash": "--entity-default", "<default>": "a,b
 
 
 def kafka_configs(folder: Path) -> str:
-    """A PATH with the tool on it, as Kafka's own script would call it."""
+    """Return a PATH with the tool under the name of Kafka's own script."""
     tool = folder / "bin" / "kafka-configs.sh"
     tool.parent.mkdir()
     command = shlex.join(java(CLASSES[tool.name]))
@@ -42,7 +42,7 @@ def kafka_configs(folder: Path) -> str:
 def test_script_sets_what_is_recommended(
     kafka: Cluster, quotas: Quotas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every command is accepted, whatever the names, and nothing else changes; running `recommend` changed nothing."""
+    """Every command of the script is accepted, whatever the names; nothing else changes any quota."""
     quotas.set(({"user": "alice"}, {"producer_byte_rate": 1024.0}))
     usage = make_folder(
         tmp_path / "usage",

@@ -41,7 +41,7 @@ def tight(entity: QuotaEntity = ALICE, limit: float = 1_000.0) -> Candidate:
 
 
 def test_replay_of_a_folder(tmp_path: Path) -> None:
-    """Results, their sums, and what is drawn, whatever the names, of whole seconds; progress is reported."""
+    """A replay has results, their sums and charts of whole seconds, whatever the names, and reports progress."""
     users = ("alice", "bob", HOSTILE)
     rows = [produced(offset_ms, 20_000, user=user) for user in users for offset_ms in (500, 2 * HOUR + 500)]
     reported: list[tuple[int, int]] = []
@@ -97,7 +97,7 @@ def test_a_real_log_calibrates_its_own_quotas(tmp_path: Path) -> None:
 
 
 def test_a_log_without_throttles_has_no_ratio(tmp_path: Path) -> None:
-    """The replay's throttle time stands for itself then: it would be a share of nothing."""
+    """Without throttles in the log, the replay's throttle time has no ratio to it."""
     folder = make_folder(tmp_path / "usage", [produced(offset_ms, 20_000) for offset_ms in (500, 600, 700)])
     summary = what_if(folder, [tight()], Mode.OPEN_LOOP).summary
     assert summary.logged.ratio(summary.replayed_ms) is None
@@ -145,7 +145,7 @@ def test_advice_is_replayed_with_what_is_configured(tmp_path: Path) -> None:
 
 
 def test_days_that_were_dropped_are_neither_named_nor_drawn(tmp_path: Path) -> None:
-    """The period is that of the replayed requests, also in a folder whose sums hold days that its history lost."""
+    """The period is that of the replayed requests, without days whose requests were dropped."""
     rows = [produced(day * 24 * HOUR + second * 1_000, 20_000) for day in (0, 3) for second in range(60)]
     whole, part = (make_folder(tmp_path / name, rows) for name in ("whole", "part"))
     later = dt.datetime.fromtimestamp(MONDAY / 1_000, dt.UTC).date() + dt.timedelta(days=3)
@@ -179,7 +179,7 @@ def test_days_that_were_dropped_are_neither_named_nor_drawn(tmp_path: Path) -> N
 
 
 def test_period_of_a_table_without_statistics(tmp_path: Path) -> None:
-    """The times of a file are read if its commit lacks them."""
+    """The times of a file are read from its rows if its commit lacks them."""
     history = History.open(make_folder(tmp_path / "usage", [produced(1_500, 1), produced(9_999, 1)]))
     (file,) = history.detail.files()
     unknown = replace(file, first_ms=None, last_ms=None)
@@ -187,7 +187,7 @@ def test_period_of_a_table_without_statistics(tmp_path: Path) -> None:
 
 
 def test_a_short_log_is_refused(tmp_path: Path) -> None:
-    """Unless it is wanted; then the share of its requests that were throttled is known for each entity."""
+    """A short log is refused unless it is requested; then each entity has the share of throttled requests."""
     rows = [produced(offset_ms, 1_000, throttle_ms=offset_ms // 1_000) for offset_ms in (0, 1_000, 2_000)]
     rows += [produced(offset_ms, 1_000, user="bob") for offset_ms in (0, 1_000)]
     folder = make_folder(tmp_path / "usage", rows)
@@ -215,7 +215,7 @@ def test_a_short_log_is_refused(tmp_path: Path) -> None:
 def test_engine_is_chosen_by_size(
     wanted: EngineChoice, size: int, *, submitted: bool, expected: EngineChoice, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    """Unless it is named; under spark-submit it is Spark."""
+    """The engine is chosen by size, unless it is named; under spark-submit it is Spark."""
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
     if submitted:
         monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
@@ -235,7 +235,7 @@ def test_spark_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_standard_input_is_not_read_by_spark(
     path: str, expected: EngineChoice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However large it is: Spark's workers do not have it."""
+    """Standard input, however large, is read in this process, as Spark's workers do not have it."""
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
     monkeypatch.setattr("quotascope.pipeline.runs.ingest.MOST_LOCAL_BYTES", -1)
 

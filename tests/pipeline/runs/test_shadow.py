@@ -162,7 +162,7 @@ def test_a_lost_state(growing: Growing) -> None:
 
 
 def test_a_lost_manifest(growing: Growing) -> None:
-    """The error names the file, and what to do."""
+    """A lost manifest is an error with the file and what to do."""
     growing.shadow(USERS)
     for file in Path(growing.folder, "shadow-state").rglob("*.json"):
         file.write_bytes(b"{")
@@ -171,7 +171,7 @@ def test_a_lost_manifest(growing: Growing) -> None:
 
 
 def test_a_commit_has_one_number_for_a_step(growing: Growing) -> None:
-    """A step of all shards adds no names of its own to the log of the table, whose every commit would carry them."""
+    """A step of all shards has one number in the log of the table, whose every commit would carry its names."""
     shadow = growing.shadow(USERS)
     for begin in (0, 60):
         growing.add(ROWS.slice(begin, 60))
@@ -184,7 +184,7 @@ def test_a_commit_has_one_number_for_a_step(growing: Growing) -> None:
 
 
 def test_files_of_a_killed_step_go(growing: Growing, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next step that is committed removes them, and leaves those of a process that goes on from it."""
+    """The next committed step removes files of a killed one, and leaves those of a process that goes on."""
     shadow = growing.shadow(USERS)
     growing.add(ROWS.slice(0, 60))
     with monkeypatch.context() as patch:
@@ -259,11 +259,7 @@ def test_verified_by_the_log(
 
 
 def test_a_raised_limit_of_a_held_back_client_is_a_bound(growing: Growing) -> None:
-    """
-    A throttled client without a prediction uses up a higher limit, too, which is no difference.
-
-    For another client it is one.
-    """
+    """A held-back client that uses up a raised limit is no difference, and another client is one."""
     wide = candidate({QuotaEntity(DEFAULT, None): {"producer_byte_rate": 1e9}}, "wide")
     rows_before, later = (rows.to_pylist() for rows in (ROWS.slice(0, 60), ROWS.slice(60)))
     for row in rows_before:
@@ -290,7 +286,7 @@ def test_a_prediction_of_a_part_of_the_time(growing: Growing) -> None:
     """
     A stream of some seconds predicts for those.
 
-    What they had is scaled to the time since, from the first step on, which has no begin.
+    They are scaled to the time since, from the first step on, which has no begin.
     """
     seen = ROWS.slice(0, 40)
     for begin in range(0, 40, 10):

@@ -27,7 +27,7 @@ UNDECIDED = {("1", "rahel", "a"): Steps(100, 60)}
 
 
 def of_teams(*users: str, losses: Losses = LOSSES) -> Usage:
-    """Return the usage of the team red and of what has no team, by clients that used the same."""
+    """Return the usage of the team red and of no team, by clients with equal usage."""
     clients = [ClientUsage(user, "a", QuotaType.PRODUCE, amount=10, requests=1) for user in users]
     usage = Usage("usage", 0, 60_000, clients, {"produce": 10 * len(users)}, {}, losses)
     return by_team(usage, TeamFinder((RED,)))
@@ -55,7 +55,7 @@ def test_a_team_lacks_what_its_worst_client_lacks(users: tuple[str, ...], share:
 
 
 def test_what_is_unknown_of_a_client_is_unknown_of_its_team() -> None:
-    """Null is for what nobody knows, while no loss of another client is visible."""
+    """A team's figure is null if it is unknown of one of its clients, and other teams show no loss."""
     whole = Losses(clients={("1", "rita", "a"): Steps(100, 100)}, undecided=UNDECIDED, requests={"1": 100})
     (row,) = document(of_teams("rita", "rahel", losses=whole))["clients"]
     assert row["missing_share"] is None

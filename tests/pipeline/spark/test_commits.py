@@ -28,7 +28,7 @@ FRAME: Any = SimpleNamespace(isEmpty=lambda: False)
 
 
 class Others:
-    """Stands for workers that stage a request and a line of nonsense, and for runs that commit before them."""
+    """A stand-in for workers that stage a request and a line of nonsense, and for runs that commit before them."""
 
     def __init__(self, tables: IngestTables, table: Table, often: int) -> None:
         self.tables, self.table, self.often = tables, table, often
@@ -47,7 +47,7 @@ others_change = pytest.mark.parametrize("table", ["requests", "quarantine"])
 
 
 def streamed(monkeypatch: pytest.MonkeyPatch, folder: Path, staged: Any) -> list[IngestReport]:
-    """The reports on the one batch of a stream, whose workers stage that."""
+    """Return the reports on the only batch of a stream, whose workers stage rows."""
 
     def once(*arguments: Any) -> None:
         *_, add, _ = arguments
@@ -67,7 +67,7 @@ def streamed(monkeypatch: pytest.MonkeyPatch, folder: Path, staged: Any) -> list
 
 @pytest.fixture(params=["a stream's batch", "an ingest"])
 def add(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Adds what `Others` stage, in one of the two ways; returns the report."""
+    """Return a function that adds what `Others` stage, in one of the two ways, and returns the report."""
 
     def added(other_runs: Others) -> IngestReport:
         if request.param == "an ingest":
@@ -100,7 +100,7 @@ def test_others_commit_first(add: Any, table: str, tmp_path: Path) -> None:
 
 @others_change
 def test_others_always_commit_first(add: Any, table: str, tmp_path: Path) -> None:
-    """After twenty times it ends with what to do."""
+    """A commit that is overtaken twenty times ends with what to do."""
     tables = IngestTables.create(str(tmp_path))
     other_runs = Others(tables, getattr(tables, table), ATTEMPTS)
     with pytest.raises(LostCommit, match="run this again"):
@@ -109,7 +109,7 @@ def test_others_always_commit_first(add: Any, table: str, tmp_path: Path) -> Non
 
 
 def test_a_batch_that_comes_again_reaches_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stream that ended between its tables and the history goes on there; and what is in the history comes once."""
+    """A stream that ended between its tables and the history continues there, and adds each row once."""
     tables = IngestTables.create(str(tmp_path))
     staged = Others(tables, tables.requests, 0).stage
     with monkeypatch.context() as ended:
@@ -184,7 +184,7 @@ def _raised_by_spark(error: Exception) -> None:
     ],
 )  # fmt: skip
 def test_the_end_of_spark_is_spark_s(error: Exception, reason: str) -> None:
-    """Wherever it shows: no Java, a JVM that is killed before, in or after a job."""
+    """An end of Spark is called so wherever it shows: no Java, or a JVM killed before, in or after a job."""
     with pytest.raises(SparkFailed, match=re.escape(f"Spark gave up: {reason}")), arrow.errors_restored():
         _raised_by_spark(error)
     with pytest.raises(ConnectionRefusedError), arrow.errors_restored():
@@ -193,7 +193,7 @@ def test_the_end_of_spark_is_spark_s(error: Exception, reason: str) -> None:
 
 class _Query:
     """
-    Spark, its reader, a frame and a query, whose last method ends with an error.
+    A stand-in for Spark, its reader, a frame and a query, whose last method ends with an error.
 
     A query that runs has called the batch function before.
     """
@@ -243,11 +243,7 @@ def test_how_a_stream_ends(error: str, last: str, reported: str) -> None:
 
 
 def test_paths_that_spark_does_not_know(tmp_path: Path) -> None:
-    """
-    The error is Spark's own reason, not an unexpected one.
-
-    A scheme without a file system, or credentials that are missing.
-    """
+    """A path with an unknown scheme or without credentials is an error with Spark's own reason."""
     why = 'UnsupportedFileSystemException: No FileSystem for scheme "KAFKA"'
     spark: Any = _Query(f"An error occurred while calling o1.load.\n: {why}", "load")
     with pytest.raises(SparkFailed, match=f"gave up: {why}; what it logged"):
@@ -258,7 +254,11 @@ def test_paths_that_spark_does_not_know(tmp_path: Path) -> None:
     ("scheme", "default"), [("", None), ("", "file:///"), ("file://", None), ("file://", "hdfs://name")]
 )
 def test_links_out_of_a_folder_are_refused(tmp_path: Path, scheme: str, default: str | None) -> None:
-    """Spark would follow them. Without a setting, paths are of this machine (Hadoop: `fs.defaultFS`)."""
+    """
+    Links out of a folder, which Spark would follow, are refused.
+
+    Without a setting, paths are of this machine (Hadoop: `fs.defaultFS`).
+    """
     folder, secret = tmp_path / "logs", tmp_path / "secret.log"
     folder.mkdir()
     secret.write_bytes(line())

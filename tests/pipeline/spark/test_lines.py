@@ -42,7 +42,7 @@ def shuffled(*batches: pa.RecordBatch) -> Iterator[pa.Table]:
 
 
 def table(*batches: pa.RecordBatch) -> pa.Table:
-    """The rows of both tables in one, with their parts."""
+    """Return the rows of both tables in one, with their parts."""
     result = [
         each
         for packed_rows in rows(*batches)
@@ -65,7 +65,7 @@ def test_lines_become_rows() -> None:
 
 def test_numbers_of_lines() -> None:
     """
-    Lines are counted through the batches of a file that is read from its beginning.
+    Lines are numbered across the batches of a file that is read from its beginning.
 
     In the middle of one only their order is known.
     """
@@ -125,7 +125,7 @@ def whole(tables: IngestTables, *lines: bytes, file: str = "a") -> Staged:
 
 
 def test_parts_make_the_tables_of_one_process(tmp_path: Path) -> None:
-    """Spread over workers or not, the same tables come out, and the same counts; coming again they add nothing."""
+    """Parts give the tables and counts of one process, spread over workers or not, and add nothing a second time."""
     lines = [*captured(), *captured()[:100], b"junk", b"junk"]
     path = tmp_path / "a"
     path.write_bytes(b"\n".join(lines))
@@ -141,7 +141,7 @@ def test_parts_make_the_tables_of_one_process(tmp_path: Path) -> None:
 
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> list[pa.Table]:
-    """A worker holds the rows of one piece after the other."""
+    """Return a list to which a worker adds each piece of rows that it holds."""
     pieces: list[pa.Table] = []
     news = Seen.new_rows
 
@@ -154,7 +154,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> list[pa.Table]:
 
 
 def test_a_worker_writes_part_after_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: list[pa.Table]) -> None:
-    """A worker holds a piece, or one part, at once; lines are new once, wherever batches end."""
+    """A worker holds one piece or part at a time; lines are new once, wherever batches end."""
     monkeypatch.setattr("quotascope.pipeline.spark.ingest.PIECE", 50)
     tables = IngestTables.create(str(tmp_path))
     users = [

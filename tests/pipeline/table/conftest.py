@@ -8,7 +8,7 @@ from quotascope.pipeline.table import Table
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    """A table with the rows of one append."""
+    """Return a table with the rows of one append."""
     table = Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
     append(table, "first", batch(0))
     return table

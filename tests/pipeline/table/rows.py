@@ -46,9 +46,9 @@ def watched(
     after_work: Callable[[], object] = lambda: None,
 ) -> Map:
     """
-    Does the work here, and something else before it, or after it and before anything of it is committed.
+    Return a map that works here, and runs something before, or between the work and its commit.
 
-    Notes what there is to do.
+    It notes its items.
     """
 
     def map_items(work: Callable[[Any], Any], items: Sequence[Any]) -> Iterable[Any]:

@@ -151,7 +151,7 @@ def _overwrite(file: Path, begin: int, end: int) -> None:
 def test_what_is_wrong_with_a_file_is_reported(
     table: Table, damage: Callable[[Path], object], error: type[TableError], words: str
 ) -> None:
-    """A file that is gone is an error, not fewer rows; so are other bytes of the right size."""
+    """A missing file, or one with other bytes of the right size, is an error, and not fewer rows."""
     damage(_files(table)[0])
     with pytest.raises(error, match=words):
         table.read()
@@ -181,7 +181,7 @@ def test_a_damaged_file_of_another_program_is_reported(table: Table, first: int,
 
 def test_permissions_that_cannot_be_set(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A mounted storage that refuses them is enough while files need none but its own.
+    A storage without permissions is accepted while files need only its own.
 
     Else nothing is committed that others may read.
     """
@@ -214,7 +214,7 @@ def test_features_that_cannot_be_written(table: Table) -> None:
 
 @pytest.mark.parametrize("kept", ["file", "folder", "log", "commit", "history"])
 def test_what_may_not_be_read_is_not_called_damaged(kept: str) -> None:
-    """The message says what is in the way and whose permission helps; afterwards all rows are there."""
+    """A file without permission is not called damaged; the message says whose permission helps."""
     with open_folder() as name:
         table = Table.create(f"{name}/kafka-connect", SCHEMA, LAYOUT)
         append(table, "first", batch(0))

@@ -128,7 +128,7 @@ def test_days_dropped_during_a_compaction(path: str) -> None:
 
 
 def test_a_batch_id_that_went_on(path: str) -> None:
-    """A process that follows an epoch that is not the last one any more gets an error, and adds nothing."""
+    """A process whose last epoch is overtaken gets an error, and adds nothing."""
     one, second_table = Table.open(path), Table.open(path)
     staged = second_table.stage(batch(3))
     assert one.advance("stream", one.stage(batch(2)), after_epoch=None, epoch=7) == 1_000
@@ -163,11 +163,7 @@ def follower(tmp_path: Path) -> Pair:
 
 
 def test_compaction_and_retention_bring_nothing_new(follower: Pair) -> None:
-    """
-    Rows that a compaction wrote again are not new, whether they were taken over before or not.
-
-    Dropped days stay in the follower.
-    """
+    """Compacted rows are not new, whether they were taken over before or not. Dropped days stay in the follower."""
     append(follower.source, "a", batch(0))
     follower.follow()
     append(follower.source, "b", batch(1))
@@ -218,9 +214,9 @@ def test_two_that_follow_at_once(follower: Pair) -> None:
 
 def test_two_followers_of_one_table(follower: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Rows that are new to both are read once.
+    Rows that are new to two followers are read once.
 
-    What one cannot write keeps nothing from the other one, and it catches up alone.
+    A failure of one keeps nothing from the other, and it catches up alone.
     """
     second_table = Table.create(str(tmp_path / "other"), SCHEMA, LAYOUT)
     both = [Follower(follower.target, _negated, SCHEMA.names), Follower(second_table, _negated, SCHEMA.names)]

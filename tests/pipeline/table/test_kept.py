@@ -25,7 +25,7 @@ def _commit(table: Table, version: int) -> Path:
 
 
 def test_a_lost_last_commit_is_missed_and_restored(table: Table) -> None:
-    """Delta takes such a log for an older table; here it is an error, until the copy is put back."""
+    """A lost last commit, for which Delta reads an older table, is an error until its copy is restored."""
     _commit(table, 3).unlink()
     with pytest.raises(UnreadableTable, match=r"ends with commit 2, and commit 3 was made.*history repair"):
         Table.open(table.storage.uri)
@@ -72,7 +72,7 @@ def test_a_flipped_bit_of_a_checkpoint_is_found(table: Table) -> None:
 def test_what_a_killed_run_did_not_keep_is_kept_with_the_next_commit(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A commit without a copy is whole; a lost copy of it is made up for."""
+    """A commit without a copy is valid, and gets its copy with the next commit."""
     with monkeypatch.context() as patch:
         patch.setattr(kept, "keep", lambda *_: None)
         append(table, "4", batch(4, 20))

@@ -27,9 +27,9 @@ def table(tmp_path: Path) -> Table:
 
 def test_an_append_is_read_back_once(table: Table) -> None:
     """
-    A second append of a batch adds nothing, whatever is in it.
+    A second append of a batch adds nothing, whatever it has.
 
-    Some columns come in the order asked for, also in another process.
+    Selected columns come in the requested order, also in another process.
     """
     sent = pickle.loads(pickle.dumps(table))  # noqa: S301 - our own
     assert append(table, "logs of Monday", batch(0)) == 1_000
@@ -95,7 +95,7 @@ def test_a_file_holds_one_day_of_one_shard(table: Table) -> None:
 
 def test_a_compaction_leaves_one_file_of_a_day_and_shard(table: Table) -> None:
     """
-    The rows are the same, to a reader of Delta tables that knows nothing of us, too.
+    A compaction leaves one file for a day and shard with the same rows, also for other readers of Delta tables.
 
     A second time there is nothing to do.
     """
@@ -146,7 +146,7 @@ def test_clocks_far_off_are_days_like_others(table: Table) -> None:
 
 
 def test_a_table_keeps_its_layout(table: Table) -> None:
-    """Opened or made again, it has its shards; with other columns it is not written to, and the message names them."""
+    """A table keeps its shards when it is opened or made again; other columns are refused by name."""
     other_layout = TableLayout(day_of="timestamp", shards=1)
     assert Table.create(table.storage.uri, SCHEMA, other_layout).layout == LAYOUT
     opened = Table.open(table.storage.uri)
@@ -187,7 +187,7 @@ def test_days_are_dropped(table: Table) -> None:
 
 def test_dropped_days_are_remembered(table: Table) -> None:
     """
-    The table has from which day on it kept its rows, whatever commits follow.
+    A table remembers its first kept day, whatever commits follow.
 
     A drop of nothing, or of fewer days, changes nothing.
     """

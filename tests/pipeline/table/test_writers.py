@@ -24,7 +24,7 @@ def _parquet(table: Table) -> set[Path]:
 
 
 def test_clean_leaves_what_a_writer_staged(table: Table) -> None:
-    """A clean leaves it, also with an age of zero: after the commit all rows are there."""
+    """A cleaning leaves staged files, also with an age of zero: after the commit all rows are there."""
     with writing([table.storage]):
         staged = table.stage(batch(1))
         cleaned = Table.open(table.storage.uri).clean(0)

@@ -33,7 +33,7 @@ _BYTES_OF_ENTITY: Final = 12_000
 
 
 class Broken(AssertionError):
-    """Something does not hold; the message says what."""
+    """An invariant that does not hold; the message says which."""
 
 
 def holds(condition: object, text: str) -> None:
@@ -50,7 +50,7 @@ def same(ours: float | None, theirs: float | None) -> bool:
 
 
 def bound_of(rules: Mapping[QuotaEntity, float], user: str, client_id: str) -> float | None:
-    """The limit of what a broker measures under these tags, by Kafka's precedence; None where no rule is for it."""
+    """Return the limit for these tags by Kafka's precedence, or None without a rule."""
     if not user and not client_id:
         return None  # of the empty client-id, for which brokers look no rule up
     users = (user, DEFAULT) if user else (None,)
@@ -300,12 +300,12 @@ class Ledger:
         self._counters[what] = number
 
     def body(self, text: bytes, snapshot_rows: int) -> None:
-        """Answers are bounded by what they are about."""
+        """Require that an answer is no longer than its content permits."""
         holds(len(text) <= 400_000 + _BYTES_OF_ENTITY * snapshot_rows, f"an answer has {len(text)} bytes")
         holds(b"internal error" not in text, "an answer is an internal error")
 
     def document(self, text: bytes) -> None:
-        """JSON has no number for what is unknown."""
+        """Require that unknown numbers in JSON are null."""
         for entity in json.loads(text).get("entities", ()):
             state, limit = entity.get("limit_state"), entity.get("limit")
             holds((state == "limited") == (limit is not None), f"{state} has the limit {limit}")

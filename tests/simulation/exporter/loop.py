@@ -18,7 +18,7 @@ class Blocked(AssertionError):
 
 class SimulatedLoop(asyncio.BaseEventLoop):
     """
-    Runs what asyncio schedules, in simulated seconds.
+    An event loop that runs what asyncio schedules, in simulated seconds.
 
     Calls that a program would make in threads are made in line, and end after the seconds that ``work_seconds`` gives.
     """

@@ -235,7 +235,7 @@ class Simulation:
     # what happens
 
     async def run(self) -> None:
-        """Let it all happen, and check what holds at the end."""
+        """Run all steps, and check the invariants at the end."""
         build = partial(build_parts, open_admin=self._no_admin, read_terms=read_alert_terms, environ={})
         self.ledger.max_entities = self.given["cardinality"]["max_entities"]
         self.reloader = Reloader(self.read, build, lambda _: None, clock=self.unix)

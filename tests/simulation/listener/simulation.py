@@ -70,7 +70,7 @@ _CRAMPED: Final = 3
 
 
 class Broken(AssertionError):
-    """Something does not hold; the message says what."""
+    """An invariant that does not hold; the message says which."""
 
 
 def holds(condition: object, text: str) -> None:
@@ -118,7 +118,7 @@ class Simulation:
         self._reads = count()
 
     def run(self) -> None:
-        """Let it all happen, and check what holds."""
+        """Run all steps, and check the invariants."""
         self.listener = Listener(Job("app\n\ud800", self._clock))
         self.job = self.listener.job
         self.job.add_throttles(self._read, "python")
@@ -300,7 +300,7 @@ class Simulation:
         self.counters[key] = number
 
     def _check_truth(self, snapshot: JobSnapshot) -> None:
-        """No figure is higher than it is, where events are only missing; where none is, each is right."""
+        """Require that no figure is too high where events are missing, and each is right where none is."""
         truth = self.application.truth
         if self.cramped or not set(self.faults) <= _LOSSES:
             return
@@ -362,7 +362,7 @@ class Simulation:
         holds(len(snapshot.problems) <= _CRAMPED + 1, f"{snapshot.problems}")
 
     def _check_end(self) -> None:
-        """An event log of the same events shows the same, at once and while it grows, if nothing is lost."""
+        """Require that an event log of the same events gives the same, at once and while it grows, without losses."""
         if self.faults:
             return
         path = self.folder / "log"

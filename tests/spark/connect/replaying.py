@@ -12,7 +12,7 @@ from quotascope.pipeline.spark.session import shown
 
 
 def facts(spark: SparkSession, files: list[str]) -> dict[str, Any]:
-    """The results of two replays of a history's files, and what a column that has nulls ends in."""
+    """Return the results of two replays of a history's files, and the error about a column with nulls."""
     history = spark.read.format("parquet").load(files)
     refused = history.selectExpr("* EXCEPT (user)", "nullif(user, 'user 1') AS user")
     reports: list[Any] = []

@@ -125,7 +125,7 @@ def _refused(spark: SparkSession) -> None:
 
 
 def main(url: str) -> None:
-    """Attach, say so, wait until the server was killed, and close."""
+    """Attach, report it, wait until the server was killed, and close."""
     spark = SparkSession.builder.remote(url).getOrCreate()
     listener = attach(spark, interval_seconds=0.05)
     print(listener.source, flush=True)  # noqa: T201 - it is read by the test

@@ -59,7 +59,7 @@ def z_order(spark: SparkSession, table: str, column: str) -> None:
 
 
 def example(spark: SparkSession, lines: str, folder: str) -> list[Any]:
-    """The `results` of lines of the guide, which are run in a folder, and what they print."""
+    """Run lines of the guide in a folder; return their `results` and their output."""
     made: dict[str, Any] = {"spark": spark}
     output = io.StringIO()
     with chdir(folder), redirect_stdout(output):
@@ -74,7 +74,7 @@ def tasks(spark: SparkSession) -> int:
 
 
 def made(spark: SparkSession) -> list[Any]:
-    """The version of Spark, what the driver and a worker run, and whether the session is taken again."""
+    """Return Spark's version, the Python of driver and worker, and whether the session is used again."""
 
     def run(_: Iterable[int]) -> Iterable[str]:
         yield sys.executable

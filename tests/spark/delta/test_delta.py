@@ -125,7 +125,7 @@ def test_history_is_kept(driver: SparkProcess, tmp_path: Path) -> None:
 
 
 def test_the_page(driver: SparkProcess, usage: str) -> None:
-    """The packages are those of the jars here, and the code for PySpark says which users are throttled."""
+    """The page names the packages of the jars here, and its code for PySpark finds the throttled users."""
     (packages,) = re.findall(r"--packages (\S+)", PAGE)
     names = [name for _, *name in (word.split(":") for word in packages.split(","))]
     assert {"-".join(name) for name in names} <= {jar.stem for jar in jars()}
@@ -164,7 +164,7 @@ def test_written_by_spark(driver: SparkProcess, usage: str, tmp_path: Path) -> N
 
 
 def test_changed_by_spark(driver: SparkProcess, usage: str) -> None:
-    """Rows that a MERGE adds are taken over; where rows changed, what was made of them has to be made again."""
+    """Rows that a MERGE adds are taken over; where rows changed, derived tables have to be made again."""
     opened = History.open(usage)
     merge = "MERGE INTO $TABLE AS t USING more AS s ON t.user = s.user AND t.timestamp = s.timestamp AND t.connection = s.connection WHEN"
 
@@ -191,7 +191,7 @@ def test_changed_by_spark(driver: SparkProcess, usage: str) -> None:
 
 
 def test_clone(driver: SparkProcess, usage: str, tmp_path: Path) -> None:
-    """A shallow clone names the files of the other table by their URIs: they are read, and only Spark can take them out."""
+    """A shallow clone, which names the files of the other table by URIs, is read; only Spark can remove them."""
     clone = f"{tmp_path}/a clone"
     for table in ("history", "seconds", "connections"):
         made = f"CREATE TABLE delta.`{clone}/{table}` SHALLOW CLONE $TABLE"

@@ -36,7 +36,7 @@ LATER_MS = 1_796_000_000_000
 
 
 def _logs(folder: Path) -> str:
-    """A folder with a real log, a copy of its beginning, and junk that is no UTF-8; one file has an untrusted name."""
+    """Return a folder with a real log, a copy of its beginning, and junk; one file has an untrusted name."""
     logs = folder / "logs"
     logs.mkdir()
     (logs / "a.log.gz").write_bytes(CAPTURE.read_bytes())
@@ -51,7 +51,7 @@ def _table(folder: Path, kind: str) -> pa.Table:
 
 
 def test_spark_makes_the_same_tables(spark: "SparkSession", tmp_path: Path) -> None:
-    """Rows and counts are those of one process, no matter who reads first; the same input again adds nothing."""
+    """Spark gives the rows and counts of one process, in either order; the same input again adds nothing."""
     logs = _logs(tmp_path)
     report = ingest(spark, [logs], str(tmp_path / "spark"), NAMED)
     expected = ingest_here([logs], str(tmp_path / "here"), NAMED)
@@ -75,7 +75,7 @@ def test_spark_makes_the_same_tables(spark: "SparkSession", tmp_path: Path) -> N
 
 
 def test_what_spark_cannot_read(spark: "SparkSession", tmp_path: Path) -> None:
-    """A path that is not there and a file that breaks off are reported by name; of that nothing is added, and of the others all."""
+    """A missing path and a truncated file are reported by name, and add nothing, and other files add all."""
     with pytest.raises(UnreadableLog, match=r"none\.log.*PATH_NOT_FOUND"):
         ingest(spark, [str(tmp_path / "none.log")], str(tmp_path / "tables"))
     broken = tmp_path / "broken.log.gz"
@@ -121,7 +121,7 @@ def test_empty_files(spark: "SparkSession", tmp_path: Path) -> None:
 
 
 def test_zstd(spark: "SparkSession", tmp_path: Path) -> None:
-    """Spark reads it since 4.1; before, it is refused; where it breaks off, the file is reported by name, and nothing of it is added."""
+    """Spark reads zstd since 4.1 and refuses it before; a truncated file is reported by name and adds nothing."""
     packed = tmp_path / "packed.log.zst"
     packed.write_bytes(zstandard.compress(b"\n".join(captured())))
     into = str(tmp_path / "tables")

@@ -44,7 +44,7 @@ def _kill_jvm(driver: subprocess.Popen[bytes], when: Callable[[], bool]) -> None
 
 @pytest.mark.parametrize("moment", ["start", "work"])
 def test_jvm_is_killed(moment: str, tmp_path: Path) -> None:
-    """The message says that Spark gave up, not that quotascope has a defect; nothing was committed, and the same command does it later."""
+    """A killed JVM is reported as an end of Spark; nothing is committed, and the same command succeeds later."""
     started, worker, usage = tmp_path / "started", tmp_path / "python", tmp_path / "usage"
     worker.write_text(WAITING.format(started=started))
     worker.chmod(0o755)

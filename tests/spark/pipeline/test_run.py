@@ -68,7 +68,7 @@ def _fails_after_writing(table: Table, number: int) -> list[File]:
 
 @pytest.mark.real
 def test_a_failed_job_commits_nothing(spark: "SparkSession", tmp_path: Path) -> None:
-    """A task that fails for good leaves nothing of the others to be read; what all of them wrote is deleted by a cleaning."""
+    """A job with a failed task commits nothing, and a cleaning deletes the files of all its tasks."""
     table = Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
     with pytest.raises(SparkFailed, match="RuntimeError: the worker died;"):
         list(Spark(spark).map(partial(_fails_after_writing, table), [0, 1]))
@@ -96,7 +96,7 @@ def _count(spark: "SparkSession") -> int:
 
 @pytest.mark.real
 def test_jobs_have_names(spark: "SparkSession", tmp_path: Path) -> None:
-    """A job says what its tasks are, and the program's own description is there again afterwards, also after an error."""
+    """A job describes its tasks, and then restores the program's own description, also after an error."""
     table = Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
     append(table, "0", batch(0))
     shards, before = list(table.shards().values()), _count(spark)
@@ -121,7 +121,7 @@ def _wait_for(file: Path | None) -> bool:
 
 @pytest.mark.real
 def test_tasks_are_reported(spark: "SparkSession", tmp_path: Path) -> None:
-    """While a job runs its finished tasks are reported, of all; at last all of them."""
+    """Finished tasks of a running job are reported with the total; at last all of them."""
     reports: list[tuple[int, int]] = []
     reported = tmp_path / "reported"
 

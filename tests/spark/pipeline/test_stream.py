@@ -66,7 +66,7 @@ def with_connector(folder: Path) -> AbstractContextManager[SparkProcess]:
 
 @pytest.fixture
 def topic(kafka: Cluster, traffic: Traffic) -> str:
-    """A real log and some nonsense, in three partitions; each user's lines stay in their order, which what-if replays."""
+    """Return a topic with a real log and some nonsense; each user's lines stay in order, which what-if replays."""
     name = traffic.topic(partitions=3)
     producer = confluent_kafka.Producer({"bootstrap.servers": kafka.admin})
     for text in MESSAGES:
@@ -122,7 +122,7 @@ def test_killed_and_started_again(kafka: Cluster, topic: str, tmp_path: Path) ->
 
 
 def _assert_shadow_is_whatif(folder: Path) -> None:
-    """The decisions of the steps are those of a replay of the requests, by broker."""
+    """Assert that the decisions of the steps are those of a replay of the requests, by broker."""
     candidates = read_candidates(folder / "candidates.yaml")
     decided = Table.open(str(folder / "tables" / "shadow")).read(RESULTS.names)
     requests = History.open(str(folder / "tables")).detail.read()
@@ -140,7 +140,7 @@ def _what_if(folder: Path) -> ReplaySummary:
 
 
 def _reported(requests: pa.Table) -> list[Any]:
-    """The clients' requests, and what was charged in all: a controller's line that came a batch before its client's is there, too."""
+    """Return the clients' requests and their total charges, with a controller's line of an earlier batch."""
     clients = requests.filter(pc.invert(requests["forwarded"]))
     identities = sorted(values(clients, "identity"))
     return [identities, *(pc.sum(requests[name]).as_py() for name in CHARGED)]

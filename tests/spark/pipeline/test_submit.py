@@ -57,11 +57,7 @@ def test_spark_recommends_the_same(shape: RuleShape, spark: SparkSession, tmp_pa
     ("entity", "mode"), [(QuotaEntity("bob"), Mode.CLOSED_LOOP), (QuotaEntity(None, DEFAULT), Mode.OPEN_LOOP)]
 )
 def test_spark_replays_the_same(entity: QuotaEntity, mode: Mode, spark: SparkSession, tmp_path: Path) -> None:
-    """
-    Results are the same, and so is the page; tasks are reported to the last one.
-
-    The other modes are in test_whatif.py.
-    """
+    """Spark gives the same results and page, and reports each task. The other modes are in test_whatif.py."""
     assert spark.version
     folder = make_folder(tmp_path / "usage", ROWS)
     tried = [Candidate(name="tight", quotas=QuotaSet({entity: {"producer_byte_rate": 20_000.0}}))]
@@ -90,7 +86,7 @@ def submit(master: str, folder: Path, *arguments: str) -> str:
 
 
 def test_submitted_command(spark: SparkSession, tmp_path: Path) -> None:
-    """A log is read by the session that is there, limits are looked for by an executor in a process of its own."""
+    """A submitted command uses the existing session for a log, and an executor process to search for limits."""
     assert spark.version
     usage, options = f"{tmp_path}/usage", IngestOptions(broker="1")
     reports: list[tuple[int, int]] = []

@@ -102,7 +102,7 @@ def test_position(spark: "SparkSession") -> None:
     ],
 )
 def test_other_frames(spark: "SparkSession", stored: Table, change: dict[str, str], said: str) -> None:
-    """A frame without what a replay needs is refused before anything runs: a time of Spark's would silently become seconds."""
+    """A frame without the needed columns is refused before anything runs, also one with Spark's own times."""
     frame = rows_of(stored, NEEDED, spark).drop(change.pop("drop", ""))
     for name, made in change.items():
         frame = frame.withColumn(name, sql.expr(made))
@@ -131,7 +131,7 @@ def _needed(table: Table, engine: Engine) -> object:
 @BY_GROUPS
 @pytest.mark.parametrize("work", [_replayed, _needed])
 def test_damage_where_users_share_a_limit(engine: Engine, tmp_path: Path, work: Any) -> None:
-    """The error arrives as it was raised, also where workers shuffle rows and one of them cannot read its files."""
+    """A damaged file of one worker is reported as such, also where workers shuffle rows."""
     table = History.create(str(tmp_path), 2).detail
     append(table, "rows", crowd(users=3, rows=20))
     damaged = table.files()[0]

@@ -136,7 +136,7 @@ def test_folder_of_rolled_files(follow: Follow) -> None:
 
 
 def test_files_that_are_missing(follow: Follow) -> None:
-    """A folder that was copied in part: each is counted as lost, but for those that were compacted."""
+    """Missing files of a copied folder are counted as lost, except for compacted ones."""
     followed = follow(FOLDER, {PARTS[n]: BEGIN + failures(1, first_task=n) for n in (2, 3, 6)})
     assert followed.read() == Found(3, 6, lost=3, missing=3)
     assert followed.read({PARTS[9] + ".compact": failures(1, first_task=9)}) == Found(4, 1, lost=3, missing=3)
@@ -166,7 +166,7 @@ def test_compacted_log(follow: Follow) -> None:
 
 
 def test_event_of_an_extension_may_come_first(follow: Follow) -> None:
-    """The event has the name of its class; in a rolled file it may be the first."""
+    """An event of an extension, named by its class, may be the first of a rolled file."""
     followed = follow("a", {"a": written([{"Event": "com.example.Event"}]) + failures(1)})
     assert followed.read() == Found(1, 2, finished=True)
 
@@ -213,7 +213,7 @@ OTHERS = ["app-1.json", "app-10", "app-2.zstd.inprogress.crc"]
     ],
 )
 def test_log_that_a_path_names(names: list[str], path: str, expected: str, follow: Follow) -> None:
-    """A path names the only log of a folder, or one by its id, in any form, also before its application ended."""
+    """A path names the only log of a folder, or one by its id, in any form, also of a running application."""
     followed = follow(path, dict.fromkeys(names, BEGIN))
     assert followed.log.path == followed.folder / expected
 
@@ -245,11 +245,7 @@ def test_log_that_cannot_be_opened(
     monkeypatch: pytest.MonkeyPatch,
     follow: Follow,
 ) -> None:
-    """
-    The message names the logs that there are instead of one, or the remedy for a codec.
-
-    Zstd lacks its library here.
-    """
+    """The error names the existing logs, or the remedy for a codec. Zstd lacks its library here."""
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(error, match=message):
         follow(path, contents)

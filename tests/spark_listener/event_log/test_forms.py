@@ -46,7 +46,7 @@ def write(folder: Path, contents: Mapping[str, bytes]) -> Path:
 
 
 def counted(application: Application) -> tuple[int, bool, bool]:
-    """Return what a whole log of six failures has."""
+    """Return the counts of a whole log of six failures."""
     failed = application.snapshot.failures[FailureCause.KAFKA_QUOTA]
     return failed, application.finished, application.counts_complete
 
@@ -140,7 +140,7 @@ def test_download_of_the_history_server(contents: Mapping[str, bytes], inner: st
 
 
 def test_zip_of_several_attempts(tmp_path: Path) -> None:
-    """The message lists its logs, with the way to name one."""
+    """A zip of several attempts is refused with its logs and the way to name one."""
     path = zipped(tmp_path / "a.zip", {"app-1_1": BEGIN, "app-1_2": WHOLE})
     with pytest.raises(NoEventLog, match="holds 2 event logs, name one: app-1_1, app-1_2"):
         read_application(path)
@@ -270,7 +270,7 @@ def test_damage(codec: str, tmp_path: Path) -> None:
 
 
 def test_damage_in_a_rolled_file(tmp_path: Path) -> None:
-    """The files after it are read."""
+    """Files after a damaged one of a rolled log are read."""
     parts = {**ROLLED, "eventlog_v2_app-1/events_2_app-1": b"\x28\xb5\x2f\xfd" + b"\xff" * 50}
     write(tmp_path, {**parts, "eventlog_v2_app-1/events_3_app-1": failures(3, first_task=6) + END})
     application = read_application(tmp_path / "eventlog_v2_app-1")
@@ -279,7 +279,7 @@ def test_damage_in_a_rolled_file(tmp_path: Path) -> None:
 
 
 def test_nothing_but_damage(tmp_path: Path) -> None:
-    """The log is an error that says so, not an empty report."""
+    """A log with nothing but damage is an error, not an empty report."""
     (tmp_path / "a.zstd").write_bytes(b"\x28\xb5\x2f\xfd" + b"\xff" * 50)
     with pytest.raises(EventLogError, match=r"a\.zstd is damaged"):
         read_application(tmp_path / "a.zstd")
@@ -299,7 +299,7 @@ def test_one_line_that_is_no_event(content: bytes, tmp_path: Path) -> None:
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_other_encodings(encoding: str, pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
-    """The file is refused with a way to convert it: PowerShell writes UTF-16."""
+    """A log in another encoding, such as PowerShell's UTF-16, is refused with a way to convert it."""
     (tmp_path / "a").write_bytes(pack(WHOLE.decode().encode(encoding)))
     with pytest.raises(NoEventLog, match="iconv -f UTF-16 -t UTF-8"):
         read_application(tmp_path / "a")
@@ -345,7 +345,7 @@ def test_how_a_log_ends(name: str, cut: int, end: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lines", [0, 1, 99, 100])
 def test_lines_before_the_log(lines: int, tmp_path: Path) -> None:
-    """A file is known by its first lines, not by its first one; a hundred of others are another file."""
+    """A log is recognized with other lines before it; after a hundred of those it is another file."""
     (tmp_path / "a").write_bytes(b"spark-submit: a line of another program\n" * lines + WHOLE)
     if lines == 100:
         with pytest.raises(NoEventLog, match="is not an event log of Spark"):

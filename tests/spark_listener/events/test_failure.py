@@ -138,7 +138,7 @@ def test_no_message_is_kept() -> None:
 
 
 def test_margins_of_a_group_are_taken_away_and_no_more() -> None:
-    """Python draws one before each line, further right in a group within a group; what a message holds stays."""
+    """The margins that Python draws before lines of a group are removed, and a message's own text stays."""
     text = """  + Exception Group Traceback (most recent call last):
   |   File "job.py", line 3, in send
   | ExceptionGroup: both (2 sub-exceptions)
@@ -214,7 +214,7 @@ def test_message_never_makes_a_kafka_error_of_another(message: str) -> None:
     ],
 )
 def test_huge_text(unit: str) -> None:
-    """Ten megabytes of anything are looked at once, at both ends: a quadratic expression would not come to an end."""
+    """Ten megabytes of any text are classified at once by both ends, without quadratic time."""
     text = unit * (10_000_000 // len(unit)) + "\n" + QUOTA
     for kind in (PYTHON, "a.B"):
         assert classify(_exception(kind, text)) is not None
@@ -238,7 +238,7 @@ def test_cause_at_the_end_of_a_huge_text() -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("kind", ["java.lang.AssertionError", "java.lang.IllegalArgumentException"])
 def test_poll_timeouts_of_dstreams(kind: str, message: str, cause: FailureCause) -> None:
-    """The DStream connector words them as assertions; other assertions are none."""
+    """A poll timeout of the DStream connector is found in its assertion, and other assertions are none."""
     assert _failure(java_failure(f"{kind}: {message}\n\tat scala.Predef$.assert(Predef.scala:170)\n")).cause is cause
 
 
@@ -333,9 +333,9 @@ def test_frames_with_spaces() -> None:
 
 def test_a_traceback_that_a_message_quotes_is_no_cause() -> None:
     """
-    The output of another process may be quoted.
+    A traceback that a message quotes, such as another process's output, is no cause.
 
-    The chain goes on where Python says so, also in a quoted one's place.
+    The chain goes on where Python says so.
     """
     quoted = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nkafka.errors.KafkaTimeoutError: x'
     outer = f'Traceback (most recent call last):\n  File "b.py", line 2, in <module>\nRuntimeError: the tool said\n{quoted}\n'

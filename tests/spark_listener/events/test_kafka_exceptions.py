@@ -63,7 +63,7 @@ def exceptions(jar: Path) -> Iterator[tuple[str, str]]:
 
 
 def jars() -> Mapping[str, Path]:
-    """Return kafka-clients by version: those of the brokers that tests start."""
+    """Return the jars of kafka-clients by version: those of the brokers that tests start."""
     paths = {
         path.stem.removeprefix("kafka-clients-"): path for path in cache().glob("kafka-*/libs/kafka-clients-*.jar")
     }

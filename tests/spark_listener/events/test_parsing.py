@@ -171,9 +171,9 @@ GIVEN_BACK, LOST, UNCLEAR = events.Removal.GIVEN_BACK, events.Removal.LOST, even
 )  # fmt: skip
 def test_executor_that_is_removed(reason: str | None, removal: events.Removal) -> None:
     """
-    The words of each version and cluster manager say whether the driver gave it back.
+    The reason of each version and cluster manager shows if the driver gave an executor back.
 
-    What they do not say is not guessed.
+    Other words are not guessed at.
     """
     assert parsed(executor_removed("2", 5, reason)) == events.ExecutorRemoved(executor="2", removal=removal, time=5.0)
 
@@ -195,7 +195,7 @@ def source(maximum: object, average: object) -> Event:
     ],
 )
 def test_offsets_behind(sources: list[Any], rows: int, behind: OffsetsBehind | None) -> None:
-    """The source that is farthest behind is reported, and only Kafka's do; rows are those of all."""
+    """The Kafka source that is farthest behind is reported; rows are those of all sources."""
     record = parsed(query_progressed(*sources))
     assert (record.rows, record.offsets_behind) == (rows, behind)
 
@@ -228,9 +228,9 @@ RATE = kafka("9", "9", "RateStreamV2[")
 )
 def test_offsets_of_kafka_sources(sources: list[Event], offsets: tuple[int, int] | None) -> None:
     """
-    Sums over partitions, from JSON in a text as in events or as it is.
+    Offsets are summed over partitions, from JSON in a text or as it is.
 
-    Unknown as soon as one source lacks a part.
+    They are unknown as soon as a source lacks a part.
     """
     record_offsets = parsed(query_progressed(*sources)).offsets
     assert (record_offsets and (record_offsets.end, record_offsets.newest)) == offsets
@@ -245,7 +245,11 @@ def test_offsets_of_kafka_sources(sources: list[Event], offsets: tuple[int, int]
     ],
 )
 def test_phases_are_seconds_by_name(reported: Event, phases: dict[str, float]) -> None:
-    """Spark reports ms. A name is kept up to 100 characters, of at most 50 phases; what is no number is none."""
+    """
+    Phases are converted from ms to seconds.
+
+    A name is kept up to 100 characters, of at most 50 phases; invalid numbers are left out.
+    """
     assert parsed(query_progressed(durationMs=reported)).phases == phases
 
 

@@ -16,7 +16,7 @@ from quotascope.spark_listener.job import Job, JobSnapshot
 
 
 def test_every_family_of_a_job_has_a_reader() -> None:
-    """The catalog and what is shown are the same families in the same order; a registry knows them before a job."""
+    """Exposed families are those of the catalog in its order; a registry knows them before a job."""
     assert tuple(SERIES) == tuple(job_families())
     described = {metric.name for metric in JobCollector(list).describe()}
     assert described == {family.name.removesuffix("_total") for family in job_families()}
@@ -82,9 +82,9 @@ def test_each_number_stands_in_its_own_series() -> None:
 
 def test_what_is_not_known_is_absent() -> None:
     """
-    Failures of tasks that no source can see have no series.
+    Unknown figures of a query have no series, nor has the source while there is none.
 
-    Missing reports have none where no client reports; the same holds after the end.
+    Phases end with their query.
     """
     snapshot = job()
     unknown = dict.fromkeys(
@@ -99,7 +99,7 @@ def test_what_is_not_known_is_absent() -> None:
 
 
 def test_jobs_of_one_name_are_one() -> None:
-    """Counts are added, of other numbers the highest stands: two series with the same labels would spoil the page."""
+    """Jobs of one name have one series, with the sum of counts and the maximum of other numbers."""
     series = scraped(job(), replace(job(), lag_seconds=3.0), job("hourly"))
     nightly, hourly = (("app", "nightly"),), (("app", "hourly"),)
     assert series["spark_listener_events_total", nightly] == 2_000

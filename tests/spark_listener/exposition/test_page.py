@@ -38,7 +38,7 @@ def shown() -> Iterator[Shown]:
 
 
 def test_it_shows_the_job(shown: Shown) -> None:
-    """The page has Prometheus's text format at /metrics, and elsewhere a link to it."""
+    """The page has Prometheus's text format at /metrics, and a link to it elsewhere."""
     _, url = shown
     answer = web.ask(f"{url}?x=1")
     assert answer.status == 200
@@ -62,7 +62,7 @@ def opened(page: DriverPage, count: int) -> Iterator[list[socket.socket]]:
 
 
 def are_closed(connections: list[socket.socket]) -> None:
-    """Assert that the page has ended each of them."""
+    """Assert that the page has ended each of the connections."""
     for connection in connections:
         connection.settimeout(0)
         try:
@@ -80,11 +80,7 @@ def are_closed(connections: list[socket.socket]) -> None:
     ids=["silent", "dripping", "not reading"],
 )
 def test_slow_clients_do_not_keep_scrapes_out(request_text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    Clients that send nothing or a byte now and then, or that take no answer, do not block scrapes.
-
-    They are twice as many as places.
-    """
+    """Twice as many slow clients as places, which send or read next to nothing, do not block scrapes."""
     # answers for all of them may take a busy machine longer than ten
     monkeypatch.setattr(module, "_PATIENCE_SECONDS", 60.0)
     clients = [ClientTotals(Client("u" * 20_000, str(number), "read")) for number in range(100)]
@@ -189,7 +185,7 @@ def test_driver_without_threads_to_spare_answers_later(shown: Shown) -> None:
 
 
 def test_books_that_cannot_be_read_are_an_error_of_that_scrape_only(capsys: pytest.CaptureFixture[str]) -> None:
-    """The answer is a 500, and the next one a page."""
+    """An error in the books is a 500 for that scrape, and the next one gets a page."""
     books: list[list[JobSnapshot] | Exception] = [[job()], RuntimeError("geheim")]
 
     def snapshots() -> list[JobSnapshot]:
@@ -205,7 +201,7 @@ def test_books_that_cannot_be_read_are_an_error_of_that_scrape_only(capsys: pyte
 
 
 def test_all_addresses_and_ipv6() -> None:
-    """An empty address is every address, and one of IPv6 works as well."""
+    """An empty address means all addresses, and an address of IPv6 works."""
     everywhere = DriverPage(JobCollector(list), "", 0)
     web.ask(f"http://127.0.0.1:{everywhere.port}/metrics")
     everywhere.close()

@@ -83,7 +83,7 @@ def test_it_holds_what_a_scrape_shows(receiver: Receiver, protocol: str) -> None
 
 
 def test_a_short_job_is_flushed(receiver: Receiver, protocol: str) -> None:
-    """Numbers after the first push come with the last one; without a cluster, there is no label of that name."""
+    """Numbers after the first push are in the last one, without a label for an absent cluster."""
     numbers = iter([job(), job("renamed")])
     sent = push(lambda: [next(numbers)], endpoint=receiver.url, protocol=protocol, cluster="")
     eventually(lambda: some(receiver.requests))
@@ -101,7 +101,7 @@ def test_a_short_job_is_flushed(receiver: Receiver, protocol: str) -> None:
     ],
 )
 def test_a_url_without_a_path_is_completed(endpoint: str, url: str) -> None:
-    """The path is the one that OpenTelemetry's specification has for an endpoint of all signals."""
+    """A URL without a path gets the one of OpenTelemetry's specification."""
     assert _with_path(endpoint) == url
 
 

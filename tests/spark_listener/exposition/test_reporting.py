@@ -37,7 +37,7 @@ def problems(**properties: object) -> tuple[str, ...]:
 
 
 def test_everything_at_once(tmp_path: Path) -> None:
-    """Page, entry and push show the same, with the cluster, and leave nothing behind."""
+    """Page, entry and push show the same numbers with the cluster, and are removed at the end."""
     threads_before = set(threading.enumerate())
     with http_receiver() as receiver:
         reporting = start(fileSd__path=tmp_path / "{app_id}.json", otlp__endpoint=receiver.url, cluster="prod")
@@ -61,7 +61,7 @@ def test_everything_at_once(tmp_path: Path) -> None:
 def test_mistakes_are_reported_and_nothing_more(
     name: str, text: str, sentence: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The job goes on; what can be shown is shown."""
+    """Mistakes in settings are reported, and the job goes on with the other outputs."""
     (problem,) = problems(**{name: text})
     assert problem in caplog.messages
     assert sentence in problem
@@ -73,7 +73,7 @@ def test_mistakes_are_reported_and_nothing_more(
     [("OTEL_EXPORTER_OTLP_PROTOCOL", "smoke"), ("OTEL_METRIC_EXPORT_INTERVAL", "soon"), ("OTEL_METRIC_EXPORT_INTERVAL", "0")]
 )  # fmt: skip
 def test_mistakes_of_the_environment(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mistakes are reported by the name of the variable; without a push, it is not read."""
+    """A mistake in the environment is reported by its variable, which is only read for a push."""
     monkeypatch.setenv(name, value)
     (problem,) = problems(otlp__enabled="true")
     assert problem.startswith(f"metrics are not pushed: {name}: expected ")
@@ -92,7 +92,7 @@ def test_mistakes_of_the_environment(name: str, value: str, monkeypatch: pytest.
 def test_an_endpoint_or_a_property_switches_the_push_on(
     properties: dict[str, str], pushes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """OpenTelemetry's variables are in every container; they alone switch nothing on."""
+    """An endpoint or a property enables the push, and OpenTelemetry's other variables, common in containers, do not."""
     pushed: list[object] = []
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318")
 
@@ -211,7 +211,7 @@ def test_an_entry_is_as_prometheus_reads_it(tmp_path: Path) -> None:
 
 
 def test_names_that_are_no_file_names(tmp_path: Path) -> None:
-    """An id cannot lead out of the folder, and a name holds what it likes."""
+    """An application's id cannot lead out of the folder, and its name may be any text."""
     ours = DriverEntry(str(tmp_path / "{app_id}.json"), app=HOSTILE, app_id="../../etc/x\n")
     ours.write("driver-1:4567")
     (file,) = tmp_path.iterdir()
@@ -231,7 +231,7 @@ def test_an_entry_is_removed(tmp_path: Path) -> None:
 
 
 def test_a_beat_makes_an_entry_young(tmp_path: Path) -> None:
-    """The entry gets a new time, and comes back where it was removed."""
+    """A beat renews the entry's time, and restores a removed entry."""
     ours = entry(tmp_path)
     age(ours.path, 500)
     old = ours.path.stat().st_mtime

@@ -154,7 +154,7 @@ def test_failures_and_retries(
 
 
 def test_what_is_remembered_is_what_came_last() -> None:
-    """A key that comes again is as young as a new one."""
+    """The oldest keys are forgotten, and a key that comes again is as young as a new one."""
     recent: Recent[str, int] = Recent(2)
     for number, key in enumerate("abac"):
         recent[key] = number

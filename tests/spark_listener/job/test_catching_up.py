@@ -66,9 +66,9 @@ def known(*batches: Batch) -> CatchUp:
 )
 def test_time_to_catch_up(per_batch: int, added: int, backlog: int, seconds: float) -> None:
     """
-    The time is the backlog by the rest of the rate once what producers add is read.
+    The time to catch up is the backlog by the rate that exceeds the producers'.
 
-    It is infinite without a rest.
+    It is infinite without such a rate.
     """
     catch_up = known(*((5 * n, 5 * n + 5, per_batch * (n + 1), backlog + added * n) for n in range(20)))
     assert catch_up.seconds == pytest.approx(seconds)
@@ -160,7 +160,7 @@ def test_many_short_batches_take_little_space() -> None:
 
 
 def test_a_query_that_starts_again_is_measured_again() -> None:
-    """The time in which it did not run is no rate."""
+    """A query that starts again is measured afresh, without the time in which it did not run."""
     job = Job("app")
     job.handle(query_started(run="run-1"))
     (query,) = job.snapshot().queries

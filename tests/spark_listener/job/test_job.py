@@ -58,7 +58,7 @@ def test_odd_event(event: Any) -> None:
 
 
 def test_events_are_counted() -> None:
-    """Handled and left out ones, and apart from them those that were missed."""
+    """Events are counted as handled, left out or missed."""
     job = Job("app")
     job.handle({"Event": "SparkListenerBlockUpdated"})
     job.handle(ended())
@@ -81,7 +81,7 @@ def test_problems() -> None:
 
 
 def test_note_of_a_timeout() -> None:
-    """A timeout of an attempt with throttle times may have come by them; of another one that is not known."""
+    """A timeout with throttle times in the attempt's note may be their effect; without a note that is unknown."""
     without = ended(python_failure(TIMEOUT), task=3)
     failures = after([noted(task=1), noted(ClientTotals(WRITER), task=2), without]).failures
     assert failures[FailureCause.KAFKA_TIMEOUT_THROTTLED] == 1
@@ -90,7 +90,7 @@ def test_note_of_a_timeout() -> None:
 
 @pytest.mark.parametrize(("plugin", "throttled_ms"), [(True, 7), (False, 607)])
 def test_note_of_an_attempt_that_reported(*, plugin: bool, throttled_ms: int) -> None:
-    """The counts reported while it ran come from the plugin, if that is read, and else from the note."""
+    """Counts of an attempt that reported come from the plugin if it is read, and otherwise from the note."""
     job = Job("app")
     if plugin:
         job.add_throttles(list, "jvm")
@@ -137,7 +137,7 @@ def test_too_many_queries() -> None:
 
 
 def test_attempts_without_a_report() -> None:
-    """Such attempts count in stages whose attempts do report: by a note, or by a reader, now or later."""
+    """Attempts without a report count in stages with reports, by a note or a reader, now or later."""
     job = Job("app")
     for number in (1, 2, 3):
         job.handle(ended(LOST, stage=number, task=number))
@@ -182,7 +182,7 @@ def query_after(job: Job, *events: Event) -> QuerySnapshot:
 
 
 def test_trigger_of_a_query() -> None:
-    """Asked for once in each run, since the next one may have another; known while the query runs."""
+    """A query's trigger is requested once in each run, and known while the query runs."""
     trigger = Mock(side_effect=[300.0, 600.0])
     job = Job("app", trigger=trigger)
     assert query_after(job, query_started(), query_progressed()).trigger_seconds == 300
@@ -256,7 +256,7 @@ def clicks(query: str = "id-1", run: str = "run-1") -> Event:
     ]
 )  # fmt: skip
 def test_runs_of_a_query(events: list[Event], active: bool, restarts: int, phases: int) -> None:  # noqa: FBT001 - of a table
-    """The query runs until its last run ends; of queries of one name, the numbers are those of the one that runs."""
+    """A query is active until its last run ends; of queries with one name, the active one has the numbers."""
     (query,) = after(events).queries
     assert (query.name, query.active, query.restarts, len(query.phases)) == ("clicks", active, restarts, phases)
 
@@ -385,7 +385,7 @@ def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
     "document", [b"\xff", b"[]", b"{", b"[" * 100_000, b'{"quotascope_summary": 2, "throttles": []}']
 )
 def test_file_that_is_no_summary(document: bytes, tmp_path: Path) -> None:
-    """The error says so, with the name of the file."""
+    """A file that is no summary is an error with its name."""
     path = tmp_path / "other.json"
     path.write_bytes(document)
     with pytest.raises(UnreadableSummary, match=r"other\.json is not a summary of a Spark job"):

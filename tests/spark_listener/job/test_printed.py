@@ -21,7 +21,7 @@ throttles failed 1 times
 
 
 def test_a_snapshot_is_a_table() -> None:
-    """Clients in the order of their throttle times, what is incomplete, and the counts."""
+    """A snapshot is a table of clients by throttle time, with gaps and counts."""
     assert str(job()) == PRINTED
 
 

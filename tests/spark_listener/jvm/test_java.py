@@ -59,7 +59,7 @@ def ask(lines: Lines) -> Ask:
 
 
 def test_names_of_clients_are_the_same_in_each_run(ask: Ask) -> None:
-    """UUIDs, hashes, places and numbers go, but only where the connector or Kafka puts them."""
+    """UUIDs, hashes, places and numbers in names are removed where the connector or Kafka puts them."""
     names = {
         f"consumer-spark-kafka-source-{UUID}--1234567-executor-3": "consumer-spark-kafka-source",
         f"consumer-spark-kafka-source-{UUID}-1234567-driver-0-4": "consumer-spark-kafka-source",
@@ -116,11 +116,7 @@ def test_counts(ask: Ask, question: list[object], counted: list[object]) -> None
 
 
 def test_counts_begin_with_the_application(ask: Ask) -> None:
-    """
-    Throttle times from before, of an earlier application in the same JVM, are not this one's.
-
-    None is longer than all of this one.
-    """
+    """Throttle times of an earlier application in the same JVM do not count."""
     assert dict(ask("since")) == {"old": [5, 1, 5, 5], "new": [1, 1, 1, 1]}
 
 
@@ -146,7 +142,7 @@ def test_a_folder_of_reports_may_hold_anything(ask: Ask, tmp_path: Path) -> None
 
 
 def test_interval_that_is_none_is_a_second(ask: Ask) -> None:
-    """The values are those of Python: from 50 ms to an hour; no value makes a JVM poll without a pause."""
+    """An invalid interval is a second; valid ones are from 50 ms to an hour, as in Python."""
     bounds = {"0.05": 0.05, "3600": 3600.0, " 2.5 ": 2.5}
     invalid = ("NaN", "Infinity", "-1", "0", "0.049", "3601", "soon", "")
     assert ask("intervals", *bounds, *invalid) == [*bounds.values(), *[1.0] * 8]
@@ -255,7 +251,7 @@ def _called(event: dict[str, Any]) -> str:
 
 def test_metrics_count_what_failed(ask: Ask) -> None:
     """
-    Canceled attempts and removed executors did not.
+    Metrics count failed attempts, without canceled ones and removed executors.
 
     A note counts only for its own attempt, once, and may be anything else.
     """

@@ -15,7 +15,7 @@ from quotascope.spark_listener.jvm.plugin import read
 
 
 class Session:
-    """Session whose JVM has the plugin's class, with the attributes that the plugin's counts use."""
+    """A session whose JVM has the plugin's class, with the attributes that the plugin's counts use."""
 
     def __init__(self, plugins: str, master: str = "local") -> None:
         self.asked: list[str] = []
@@ -66,7 +66,7 @@ def test_other_answer_is_refused(answer: str) -> None:
 
 @pytest.mark.parametrize("plugins", [PLUGIN, f"other.Plugin, {PLUGIN}"])
 def test_plugin_is_asked_about_its_application(plugins: str) -> None:
-    """The application may be one of many, and the driver's JVM one of many applications, one after the other."""
+    """The plugin is asked about one application, of many at once or one after the other in a JVM."""
     session = Session(plugins)
     plugin = PluginTotals.of(session)
     assert plugin is not None
@@ -112,7 +112,7 @@ def test_session_without_the_plugin_has_none(session: object) -> None:
 
 @pytest.mark.java
 def test_shipped_jar_is_that_of_the_java() -> None:
-    """A build from scratch gives the same bytes; else run `make spark-jar`."""
+    """The shipped jar has the bytes of a build from scratch; else run `make spark-jar`."""
     built = BytesIO()
     build(built)
     assert built.getvalue() == JAR.read_bytes()

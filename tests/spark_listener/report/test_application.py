@@ -19,7 +19,7 @@ from quotascope.spark_listener.report.report import headline, notes
 
 
 def test_what_an_event_log_lacks(tmp_path: Path) -> None:
-    """Throttle times of successful attempts are not in it: that is said, unless the listener's summary is there."""
+    """A report without the listener's summary says that throttle times of successful attempts are missing."""
     path = log(tmp_path / "app-1")
     assert "--summary" in notes(read_application(path))[0]
     reported = ClientTotals(Client("alice", "billing", "write"), 9_000, 30, 500, 0, 2)

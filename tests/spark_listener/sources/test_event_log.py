@@ -16,7 +16,7 @@ def _clock() -> float:
 
 
 def test_finished_log_is_read_to_its_end() -> None:
-    """The source ends with it, and says how old the oldest of it was."""
+    """A source reads a finished log to its end, stops, and reports its oldest event's age."""
     books = Remembered()
     source = EventLogSource(LogPlace(path=log_of(NEWEST, "plain")), books, clock=_clock)
     assert source.collect() > 1_000_000_000
@@ -27,7 +27,7 @@ def test_finished_log_is_read_to_its_end() -> None:
 
 
 def test_log_is_waited_for(tmp_path: Path) -> None:
-    """Spark makes it some time after the session; until then there is nothing."""
+    """A source waits for the log, which Spark creates some time after the session."""
     books = Remembered()
     source = EventLogSource(LogPlace(path=tmp_path, app_id="local-1"), books)
     assert (source.collect(), source.ended) == (0.0, False)
@@ -119,6 +119,6 @@ def test_queries_can_be_left_to_another_source(tmp_path: Path, *, queries: bool)
     ],
 )
 def test_place_is_set_or_found(setting: str | None, properties: dict[str, str], place: LogPlace | None) -> None:
-    """The place is one that Python can read: neither in HDFS nor in an object store."""
+    """The log's place is set or found where Python can read it: neither in HDFS nor in an object store."""
     log = log_place(setting, {f"spark.{name}": value for name, value in properties.items()}, "app-1")
     assert log == place

@@ -28,7 +28,7 @@ class _Bus:
 
 
 class _Queue:
-    """Gives batches: of each the texts, and how much was skipped and refused so far."""
+    """A queue that gives batches: texts, and how much was skipped and refused so far."""
 
     def __init__(self, *batches: tuple[list[str], int, int]) -> None:
         self._batches = [*batches]
@@ -73,14 +73,14 @@ def test_what_is_in_the_queue_at_the_end_is_fetched(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_event_that_is_too_long(monkeypatch: pytest.MonkeyPatch, text: str, ends: int) -> None:
-    """The event is lost; its beginning says whether it may have been the end of an attempt."""
+    """An event that is too long is lost, and its beginning says if it may have been an attempt's end."""
     source, books, _ = _pulling(monkeypatch, ([text], 0, 0))
     source.collect()
     assert (books.lost_events, books.lost_ends) == (1, ends)
 
 
 def test_a_bus_that_has_ended_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No event follows the one with which an application ends."""
+    """A bus that has ended is not waited for, as no event follows the application's end."""
     end = ([_text("SparkListenerApplicationEnd")], 5, 3)
     remainder: tuple[list[str], int, int] = ([], 7, 3)
     source, books, calls = _pulling(monkeypatch, end, remainder)
@@ -139,11 +139,7 @@ def test_first_starts_and_successes_are_passed(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_an_event_that_cannot_be_read_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    The event is counted, as one that cannot be handled; the bus sees no exception.
-
-    An unwanted one is not counted.
-    """
+    """A malformed event is counted as lost without an exception on the bus. An unwanted one is not counted."""
     source, books = _calling(monkeypatch)
     source._on_event(object())
     source._on_event(_event("org.apache.spark.Other"))
@@ -174,9 +170,5 @@ NOW = 1_000.0
     ],
 )
 def test_lateness_is_since_the_event_was_posted(event: dict[str, Any], seconds: float) -> None:
-    """
-    The time stands in a field of its own in each kind of event.
-
-    The lateness is 0 where it is not known, or the clock is ahead.
-    """
+    """An event's lateness counts from its own time field, and is 0 if that is missing or ahead."""
     assert lateness(event, NOW) == seconds

@@ -68,9 +68,9 @@ def test_stopped_session_is_left_alone() -> None:
 @pytest.mark.parametrize("answer", [None, RuntimeError("no such session")])
 def test_server_that_is_gone_keeps_no_one_waiting(monkeypatch: pytest.MonkeyPatch, answer: Exception | None) -> None:
     """
-    PySpark tries for long to reach it, or raises when it gives up.
+    A server that is gone keeps no caller waiting: a thread goes on with PySpark's attempts to remove the listener.
 
-    The listener is left to it after a while, by a thread that ends with the program.
+    It ends with the program.
     """
     monkeypatch.setattr(streaming, "_PATIENCE_SECONDS", 0.01 if answer is None else 30)
     reached = threading.Event()

@@ -12,7 +12,7 @@ _ASK = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 
 class PythonMissing(Exception):
-    """The one that was named is none; the message says so."""
+    """An error about a named Python that does not exist; the message says so."""
 
 
 def pythons() -> list[str]:

@@ -85,7 +85,7 @@ def test_a_note_of_another_attempt_is_not_this_ones() -> None:
     ],
 )
 def test_what_only_looks_like_a_note_is_none(text: str) -> None:
-    """A line that quotes one is the program's own text."""
+    """A line that quotes a note is the program's own text."""
     assert read(text, ATTEMPT) is None
 
 
@@ -146,11 +146,7 @@ def test_a_note_is_of_bounded_length_and_its_sums_are_true() -> None:
 
 
 def test_a_flood_does_not_hide_the_note_after_it() -> None:
-    """
-    A huge message, full of guesses, stands before it.
-
-    A line for each number that an attempt may have proves nothing.
-    """
+    """A huge message of guessed notes does not hide the note after it."""
     guesses = [text_of(AttemptKey(3, 1, task), NOTE) for task in range(2_000)]
     text = "\n".join(["ValueError: ", *guesses, "x" * 1_000_000, LINE])
     assert read(text, ATTEMPT) == NOTE
@@ -170,7 +166,7 @@ class OldValue(Old, ValueError):  # type: ignore[misc]  # on purpose
 
 
 class OldKey(Old, KeyError):  # type: ignore[misc]  # on purpose
-    """Shows them in its own way."""
+    """A key with a text of its own."""
 
 
 class OldFile(Old, FileNotFoundError):  # type: ignore[misc]  # on purpose
@@ -191,7 +187,7 @@ def fail(error: Exception) -> None:
 
 
 def raised(error: Exception, context: Exception | None = None) -> Exception:
-    """Return an exception with a traceback, and perhaps with another one that was handled when it came."""
+    """Return an exception with a traceback, and perhaps with a context."""
     try:
         try:
             fail(context or error)
@@ -219,9 +215,9 @@ ERRORS: dict[str, Callable[[], Exception]] = {
 @pytest.mark.parametrize("make", ERRORS.values(), ids=ERRORS)
 def test_the_traceback_has_the_newest_note(make: Callable[[], Exception]) -> None:
     """
-    The note is shown on every Python, by any exception.
+    The traceback has the newest note on every Python.
 
-    Its type and its first arguments stay, as programs look at them.
+    The exception's type and first arguments stay, as programs read them.
     """
     error = make()
     arguments = error.args
@@ -245,7 +241,7 @@ def test_an_exception_that_hides_what_was_before_has_the_note() -> None:
 
 
 def test_a_chain_that_has_no_end_is_left_alone() -> None:
-    """A program can make such a chain."""
+    """An endless chain of exceptions, which a program can make, is left alone."""
     first_error, second = OldMute("one"), OldMute("two")
     first_error.__context__, second.__context__ = second, first_error
     put(first_error, lambda: LINE)

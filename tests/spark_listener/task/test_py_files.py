@@ -99,7 +99,7 @@ def test_it_needs_nothing_of_ours(python: str, archive: Path) -> None:
 
 
 def test_only_a_real_old_python_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another Python under its name is none, and one that was named must be there."""
+    """Another Python under the old one's name is not used, and a named one must exist."""
     impostor = tmp_path / "python3.8"
     impostor.symlink_to(sys.executable)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -121,13 +121,13 @@ print(zipfile.ZipFile(sys.argv[2]).namelist())
 
 
 def test_a_driver_that_has_it_from_the_zip_sends_its_number(archive: Path, tmp_path: Path) -> None:
-    """The tasks of such a driver have the zip as well."""
+    """A driver that runs from the zip sends tasks its number only, as they have the zip, too."""
     names = run(sys.executable, AGAIN, str(archive), str(tmp_path / "again.zip"))
     assert names.strip() == f"['{HOME}.py']"
 
 
 def installed(tmp_path: Path) -> str:
-    """Code by which it is, as a wheel does it."""
+    """Return code that installs the package as a wheel does."""
     repository = Path(quotascope.spark_listener.task.__file__).parents[2]
     for room in ("clients", "metrics", "spark_listener"):
         shutil.copytree(repository / room, tmp_path / "site" / "quotascope" / room)
@@ -135,7 +135,7 @@ def installed(tmp_path: Path) -> str:
 
 
 def editable(tmp_path: Path) -> str:
-    """Code by which it is, as setuptools does it for developers: a finder that is asked last."""
+    """Return code that installs the package as setuptools does for developers: a finder that is asked last."""
     rooms = installed(tmp_path).partition("(")[2].rstrip(")")
     return f"""
 from importlib.machinery import PathFinder
@@ -187,11 +187,7 @@ def test_it_needs_no_newer_python(package: ModuleType) -> None:
 
 
 class Subscripts(ast.NodeVisitor):
-    """
-    Finds `Callable[…]` and its like where they are values and not only annotations.
-
-    Python 3.8 has none of the kind.
-    """
+    """A visitor that finds `Callable[…]` and its like used as values, which Python 3.8 does not support."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.generic = {"dict", "frozenset", "list", "set", "tuple", "type"}
@@ -216,7 +212,7 @@ class Subscripts(ast.NodeVisitor):
 
 
 def test_it_makes_no_types_that_old_pythons_have_not(archive: Path) -> None:
-    """Vermin does not see such types."""
+    """The code creates no types that old Pythons lack, which vermin does not see."""
     packed = zipfile.ZipFile(archive)
     modules = [name for name in packed.namelist() if name.endswith(".py")]
     subscripts = {name: Subscripts(ast.parse(packed.read(name))).found for name in modules}

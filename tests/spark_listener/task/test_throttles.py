@@ -64,7 +64,7 @@ def test_an_application_has_one() -> None:
 
 
 def test_what_arrives_in_a_task_knows_its_driver() -> None:
-    """The object is pickled as a number, whatever was counted so far; back in the driver it is itself."""
+    """The object is pickled as a number, whatever it has counted; in the driver it becomes itself again."""
     context = Context()
     throttles = JobThrottles.of(Session(context))
     assert pickle.loads(pickle.dumps(throttles)) is throttles  # noqa: S301 - as Spark does
@@ -90,7 +90,7 @@ def test_the_driver_counts_at_once() -> None:
 
 
 def test_under_connect_only_failures_report(caplog: pytest.LogCaptureFixture) -> None:
-    """A warning says so, and the modules are sent all the same; a session that refuses them is left alone."""
+    """Under Connect, a warning says that only failures report, and modules are sent unless the session refuses."""
     session = Connected()
     with caplog.at_level(logging.WARNING):
         throttles, refused = JobThrottles.of(session), JobThrottles.of(object())
@@ -102,7 +102,7 @@ def test_under_connect_only_failures_report(caplog: pytest.LogCaptureFixture) ->
 
 
 def test_without_spark_a_scope_still_counts(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The program runs as it would with one, and a warning says that no listener is attached."""
+    """Without Spark a scope counts, and a warning says that no listener is attached."""
     monkeypatch.setattr(throttles, "active_context", lambda: None)
     with caplog.at_level(logging.WARNING), throttle_scope() as account:
         account.client("alice", "etl", "write").throttled(7)
@@ -133,14 +133,14 @@ def test_driver_that_has_lost_its_jvm_still_counts(
 def test_the_streaming_query_of_a_driver(
     monkeypatch: pytest.MonkeyPatch, properties: dict[str, str] | None, query: str
 ) -> None:
-    """Spark names it in a local property of the thread that runs foreachBatch; without Spark there is none."""
+    """A driver's streaming query is named by a local property of foreachBatch's thread; without Spark there is none."""
     context = None if properties is None else SimpleNamespace(getLocalProperty=properties.get)
     monkeypatch.setattr(attempt, "active_context", lambda: context)
     assert attempt.query_of_thread() == query
 
 
 def test_tasks_are_summed_by_query_and_client() -> None:
-    """The longest is the longest of all, and counts as recent when it arrives."""
+    """Tasks are summed by query and client; the longest throttle counts as recent when it arrives."""
     ledger = ThrottleLedger()
     for query, throttled_ms in (("", 250), ("q", 30), ("", 70)):
         ledger.add((1, 3, query, ((*ROW[:3], throttled_ms, 2, throttled_ms, 1),)))
@@ -178,7 +178,7 @@ def test_stages_are_remembered() -> None:
     ],
 )
 def test_what_cannot_be_read_is_left_out(sent: object, caplog: pytest.LogCaptureFixture) -> None:
-    """An exception would end the thread of all accumulators; a task without a scope sends what it began with."""
+    """An unreadable update is left out, as an exception would end the thread of all accumulators."""
     ledger, adding = ThrottleLedger(), Adding()
     with caplog.at_level(logging.WARNING):
         assert adding.addInPlace(ledger, adding.zero(ledger)) is ledger
@@ -201,7 +201,7 @@ def test_too_many_queries_are_counted_as_one() -> None:
 
 
 def test_threads_do_not_lose_counts() -> None:
-    """The accumulators' server and the driver's own scopes count at the same time."""
+    """No count is lost when the accumulators' server and the driver's own scopes count at the same time."""
     ledger = ThrottleLedger()
 
     def work() -> None:

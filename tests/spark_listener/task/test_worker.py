@@ -121,7 +121,7 @@ def test_a_failing_task_has_a_note_of_the_whole_attempt() -> None:
 
 
 def test_a_closed_generator_is_no_failure() -> None:
-    """Spark closes those whose rows it does not want."""
+    """A generator that Spark closes early is no failure."""
 
     def rows() -> Generator[int, None, None]:
         with scope_of(5):
@@ -216,7 +216,7 @@ def noted(error: BaseException, task: int) -> note.Note:
 
 
 class Turns:
-    """Turns of the thread that reports while tasks run: it sleeps until a test lets it have one."""
+    """Turns of the reporting thread, which sleeps until a test gives it one."""
 
     def __init__(self) -> None:
         self._asleep = threading.Semaphore(0)

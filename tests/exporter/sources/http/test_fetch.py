@@ -49,7 +49,7 @@ def client(request: pytest.FixtureRequest) -> Client:
 
 
 async def failure(client: Client, behave: Behavior, **settings: float) -> SourceError:
-    """Return the error that a behavior ends in; it is one line and free of secrets."""
+    """Return the error of a behavior; assert that it is one line and free of secrets."""
     async with serving(behave) as url:
         target = HttpTarget(url=url, username="scott", password="tiger", headers={"X-Token": "tiger"})
         with pytest.raises(SourceError) as caught:
@@ -61,7 +61,7 @@ async def failure(client: Client, behave: Behavior, **settings: float) -> Source
 
 
 async def test_no_one_listening_is_unreachable(client: Client) -> None:
-    """The message names the address, the reason and what to look at."""
+    """The error about a closed port names the address, the reason and what to check."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -70,7 +70,7 @@ async def test_no_one_listening_is_unreachable(client: Client) -> None:
 
 
 async def test_a_turn_is_waited_for_no_longer_than_an_answer() -> None:
-    """Sources whose last answer was long and of no use wait for each other, within their timeout."""
+    """Sources whose last answer was long and useless wait for each other, within their timeout."""
     fetch = HttpFetch(HttpTarget(url="http://127.0.0.1:1/", timeout_seconds=0.05), "")
     fetch.doubtful = True
     async with BUDGET.turn(Body(doubtful=True)):
@@ -228,7 +228,7 @@ async def test_an_answer_is_read_to_its_end(client: Client, end: bytes) -> None:
 
 @pytest.mark.parametrize("chunks", [b"5\r\nab", b"2\r\nab\r\n"])
 async def test_chunks_that_end_early_are_no_answer(client: Client, chunks: bytes) -> None:
-    """The last chunk, or the end of one, is missing."""
+    """A body without its last chunk, or without that chunk's end, is refused."""
     error = await failure(client, answering(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunks))
     assert isinstance(error, SourceUnreachable)
     assert "middle of the answer" in str(error)
@@ -280,7 +280,7 @@ def test_half_an_answer_is_not_passed_for_a_whole_one(missing: int) -> None:
 
 
 def test_no_more_is_unpacked_than_is_wanted() -> None:
-    """A piece that holds a gigabyte is not unpacked to find that it is too much; its rest goes on where that ended."""
+    """A piece that unpacks to a gigabyte is unpacked only up to the maximum, and goes on from there."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     packed = packer.compress(b" " * 50_000_000)
     unpacker = Unpacker("x-gzip")
@@ -291,7 +291,7 @@ def test_no_more_is_unpacked_than_is_wanted() -> None:
 
 @pytest.mark.parametrize("packed", [b"kafka_x 1\n", gzip.compress(b"a", mtime=0) + b"trailing"])
 def test_what_is_not_compressed_is_unreadable(packed: bytes) -> None:
-    """Something else than it says, or something behind it."""
+    """An answer that is not compressed as it says, or that has bytes behind it, is refused."""
     with pytest.raises(SourceUnreadable, match="cannot be unpacked"):
         unpacked(packed)
 
