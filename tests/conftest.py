@@ -52,9 +52,9 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
-    Run what takes long, tries random examples or compares with Kafka's classes without coverage, under whose tracer it takes longer.
+    Run slow tests, random ones and those with Kafka's classes without coverage, whose tracer slows them further.
 
-    What is covered is what the other tests reach.
+    The floors of coverage are reached by the other tests.
     """
     for item in items:
         random = is_hypothesis_test(getattr(item, "obj", None))

@@ -39,7 +39,7 @@ def test_random_examples_are_others_in_each_run(request: pytest.FixtureRequest) 
 
 
 def test_thorough_tries_more() -> None:
-    """The profile is the one that `make thorough` loads."""
+    """`make thorough` loads the thorough profile."""
     makefile = (Path(__file__).parents[1] / "Makefile").read_text()
     assert "QUOTASCOPE_HYPOTHESIS_PROFILE=thorough" in makefile
     thorough = settings.get_profile("thorough")

@@ -35,7 +35,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_what_is_missing_says_what_to_run(needed: Callable[[], object], words: str) -> None:
-    """The message stands instead of an error of an import, or of Java."""
+    """A missing program is a message with what to run, instead of an error of an import or of Java."""
     with pytest.raises(NotFetched, match=words):
         needed()
 

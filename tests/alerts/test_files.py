@@ -36,7 +36,7 @@ def output_of(*command: str | Path) -> str:
 
 
 def test_generated_files_are_current() -> None:
-    """Committed files are those that the code writes."""
+    """Committed files are the ones that the code writes now."""
     expected = {**rule_files(Site())}
     expected["all/quotascope-alerts.yaml"] = rule_files(Site(profile=Profile.ALL))["quotascope-alerts.yaml"]
     files = [path for path in GENERATED.rglob("*") if path.is_file()]
@@ -158,7 +158,7 @@ def test_a_site_shows_in_all_rules() -> None:
 
 
 def test_an_alert_on_a_team_keeps_the_label_of_its_series() -> None:
-    """A label `team` of the site is that of all other alerts, so that they reach some team."""
+    """An alert on a team keeps its team's label, and a site's label `team` is on all other alerts."""
     site = Site(profile=Profile.ALL, labels={"team": "platform", "env": "prod"}, teams=EVERYTHING.teams)
     labels = {rule["alert"]: rule["labels"] for rule in written_alerts(site)}
     of_team = labels.pop("KafkaQuotaTeamOverBudget")

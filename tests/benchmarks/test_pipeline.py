@@ -46,7 +46,7 @@ def parsed(lines: list[str]) -> list[dict[str, Any]]:
 
 
 def shape(value: object) -> object:
-    """Names and types, without values; of a list its first element."""
+    """Return names and types, without values; of a list its first element."""
     if isinstance(value, dict):
         return {name: shape(each) for name, each in value.items()}
     if isinstance(value, list):

@@ -14,7 +14,7 @@ START_MS = 1_700_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What tests vary in a request; each form also takes changes of its own fields."""
+    """A request whose fields tests vary; each form also takes changes of its own fields."""
 
     after_ms: int = 0
     """Time since the request before, where a test places several one after another."""

@@ -301,7 +301,7 @@ KEYS = "producer_byte_rate, consumer_byte_rate, request_percentage, controller_m
     ],
 )
 def test_a_floor_is_a_key_and_a_limit(text: str, found: tuple[QuotaType, float] | str) -> None:
-    """The keys are Kafka's; what is none is refused with what was given, as far as it can be read at a glance."""
+    """The keys of floors are Kafka's, and a wrong floor is refused with a readable part of its text."""
     try:
         result: object = _floor(text)
     except typer.BadParameter as refused:

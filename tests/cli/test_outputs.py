@@ -91,7 +91,7 @@ def test_json_has_no_infinity(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_reports_have_no_infinity_either(tmp_path: Path) -> None:
-    """A recommendation for a cluster that stores an infinite quota, in a file."""
+    """A recommendation with an infinite quota of the cluster is valid JSON in a file."""
     answer = advice([recommendation("alice")], QuotaSet({QuotaEntity("alice"): {"producer_byte_rate": inf}}))
     commands = kafka_configs(answer.changes, bootstrap_servers="b:9092")
     outputs.put_json(recommend_json(answer, commands), tmp_path / "advice.json")

@@ -203,7 +203,7 @@ def test_recommend_fits_a_terminal(
 
 
 def test_recommend_writes_files(usage: str, tmp_path: Path, printed: Printed) -> None:
-    """A page, a table, a document, a script and manifests, all at once, beside what is shown."""
+    """`recommend` writes a page, a table, a document, a script and manifests at once, beside its output."""
     files = {name: tmp_path / f"out.{name}" for name in ("html", "csv", "json-file", "commands", "strimzi")}
     options = [word for name, file in files.items() for word in (f"--{name}", file)]
     floor = ("--key", "producer_byte_rate", "--floor", "producer_byte_rate=77000")
@@ -216,7 +216,7 @@ def test_recommend_writes_files(usage: str, tmp_path: Path, printed: Printed) ->
 
 
 def test_recommend_needs_a_day(usage: str, run: Run) -> None:
-    """A shorter history ends with exit code 1 and one line that says what to do."""
+    """A history of less than a day ends with exit code 1 and one line that says what to do."""
     code, out, err = run("recommend", usage)
     assert (code, out) == (1, "")
     assert "the history covers 1 min, with requests in 1 hour: less than a day" in err

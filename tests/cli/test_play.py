@@ -46,7 +46,7 @@ async def test_the_table_agrees_with_the_metrics() -> None:
 
 
 async def test_fills_no_more_than_the_terminal() -> None:
-    """However small the terminal is, nothing scrolls; what is left out is counted."""
+    """The table never scrolls, however small the terminal is, and rows without room are counted."""
     snapshot = await demo_after(10)
     for width, height in product((40, 80, 100, 140), (6, 12, 24, 50)):
         lines = shown(snapshot, width, height)

@@ -77,7 +77,7 @@ def by_name(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("every_s", INTERVALS)
 def test_the_limit_is_that_of_the_request_log_unless_marked(run: Run, prometheus: Prometheus, every_s: int) -> None:
-    """At 10 s or less, each limit is within 10 % of the log's; at more, or for bursts, each that is not is marked."""
+    """A limit is within 10 % of the log's or marked, and unmarked at 10 s or less without bursts."""
     rows = by_name(recommended(run, prometheus, f"every-{every_s}"))
     assert len(rows) == len(LOADS) * len(SEEDS)
     for name, row in rows.items():
@@ -169,7 +169,7 @@ def test_families_of_the_exporter_have_limit_and_rule(run: Run, prometheus: Prom
 
 
 def test_usage_is_that_of_the_requests_unless_marked(run: Run, prometheus: Prometheus) -> None:
-    """At 10 s, bytes are within 1 % of those that the load sent, but for bursts, which are marked."""
+    """At 10 s, bytes are within 1 % of the sent ones, except for bursts, which are marked."""
     answer = asked(run, prometheus, "usage", "every-10")
     for row in answer["clients"]:
         load, _, seed = row["user"].rpartition(" ")

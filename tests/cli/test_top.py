@@ -86,7 +86,7 @@ def test_scrolling_ends_at_the_top() -> None:
     [((UP, "k"), -1), ((DOWN, "j"), 1), ((PAGE_UP,), -10), ((PAGE_DOWN, " "), 10), ((HOME,), -50), (("x", "\n"), 0)],
 )
 def test_keys_scroll_by_rows_and_pages(keys: tuple[str, ...], rows: int) -> None:
-    """Letters act as arrows, the space bar as the key for the next page; others not at all."""
+    """Letters scroll like arrows, the space bar like the key for the next page, and other keys not at all."""
     assert {Choices(scrolled=50).pressed(key).scrolled for key in keys} == {50 + rows}
 
 
@@ -201,7 +201,7 @@ def test_the_last_line_reports_the_keys_and_what_they_chose() -> None:
 
 
 def test_hostile_names_stay_on_their_row() -> None:
-    """No line breaks, no control characters, no markup."""
+    """A hostile name breaks no line, and has no control character and no markup."""
     lines = shown(usage_of("[red]\x1b[2J\n", "x" * 5_000))
     assert sum("[red]" in line for line in lines) == 2  # its row, and its line on the cluster
     assert not any("\x1b" in line for line in lines)

@@ -48,7 +48,7 @@ def running(certificates: Certificates) -> Iterator[Issuer]:
 
 @pytest.fixture
 def credentials(running: Issuer, certificates: Certificates) -> ClientCredentials:
-    """Return the credentials that the issuer knows; it answers as it should."""
+    """Return the credentials that the issuer knows."""
     running.answer = None
     return ClientCredentials(
         url=f"{running.token_url}?tenant=hunter2",

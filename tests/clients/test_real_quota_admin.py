@@ -83,11 +83,7 @@ def wrong_password(connection: Connection) -> Connection:
 def test_a_wrong_password_is_reported_and_never_shown(
     kafka: Cluster, protocol: SecurityProtocol, mechanism: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    The message names user and mechanism in the broker's words.
-
-    Neither it, nor its traceback, nor the log holds the password.
-    """
+    """The error names user and mechanism in the broker's words. Neither error, traceback nor log holds the password."""
     caplog.set_level(logging.DEBUG)
     error = failure(wrong_password(kafka.connection(protocol, "alice", SaslMechanism(mechanism))))
     assert isinstance(error, AuthenticationFailed)

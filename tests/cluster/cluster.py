@@ -19,7 +19,7 @@ from .zookeeper import ZooKeeper
 
 class Layout(enum.Enum):
     """
-    Roles of the nodes: ids of the brokers, and of the controllers.
+    The roles of the nodes: ids of the brokers, and of the controllers.
 
     Without controllers there is a ZooKeeper instead.
     """

@@ -32,7 +32,7 @@ class ReleaseAgents(Agents):
         """
         URL by name of the agents with Prometheus text.
 
-        With the rules of `jmx_exporter.yml`, and an old one with our rules.
+        One has the rules of `jmx_exporter.yml`, the old one our rules.
         """
         return {"kafka_2_0_0": self.jmx_exporter, OLD_AGENT: self.old_agent}
 

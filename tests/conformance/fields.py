@@ -145,12 +145,11 @@ class Answers(dict[str, object]):
 
 class Runner:
     """
-    Runs the steps of one vector.
+    A runner of one vector's steps.
 
     A kind is a subclass: the arguments of `_begin` are the keys of its config, and each operation is a method named
-    `_op_<operation>` whose arguments are the keys of its step. What such a method returns is compared with `expect`,
-    unless it returns nothing by its annotation. Times are epoch ms: `clock_origin_ms` of the config plus `at_ms` of the
-    step, which is the last one's when it is left out.
+    `_op_<operation>` whose arguments are the keys of its step. The result of such a method is compared with what the
+    step expects.
     """
 
     def __init__(self, release: KafkaRelease, origin_ms: int) -> None:

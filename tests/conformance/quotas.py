@@ -115,7 +115,7 @@ class QuotaManagerRunner(Runner):
         return self._queue()
 
     def _op_reap(self) -> Answers:
-        """One turn of the reaper; callbacks are counted from the start."""
+        """Run one turn of the reaper; callbacks are counted from the start."""
         self._manager.reap(self._now_ms, self._now_ms * NANOS_PER_MS)
         return self._queue()
 

@@ -89,7 +89,7 @@ def test_chart_is_what_kustomize_builds(kind: str) -> None:
 
 
 def test_configuration_is_the_same() -> None:
-    """The configuration is that of the ConfigMap, parsed."""
+    """The chart's parsed configuration equals that of the ConfigMap."""
     (ours,) = one("ConfigMap")["data"].values()
     (theirs,) = only("ConfigMap")["data"].values()
     assert yaml.safe_load(ours) == yaml.safe_load(theirs)

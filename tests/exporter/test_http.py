@@ -206,7 +206,7 @@ async def test_who_gives_up_takes_nothing_from_the_others() -> None:
 
 
 async def test_a_failure_is_reported_to_all_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next scrape tries again."""
+    """A failure is an error for all waiting scrapes, and the next scrape tries again."""
     held = Held()
     held.go.set()
     rendering = Rendering(held, lambda: NOW)

@@ -16,7 +16,7 @@ def test_any_text_becomes_one_short_printable_line(text: str) -> None:
 
 
 def test_one_line() -> None:
-    """Unprintable characters become escapes, long texts end in an ellipsis; what is harmless is not changed."""
+    """Unprintable characters become escapes, long texts end in an ellipsis, and harmless texts are not changed."""
     assert one_line("a\nb\x00\u202e") == "a\\nb\\x00\\u202e"
     assert one_line("abcdef", longest=3) == "abc…"
     assert one_line("é 😀") == "é 😀"

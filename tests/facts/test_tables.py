@@ -67,7 +67,11 @@ SINCE_1 = [
 
 @pytest.mark.parametrize("api", ApiKey)
 def test_first_version_that_makes_a_client_wait(api: ApiKey) -> None:
-    """Where older versions are supported that do not wait, the first one that does is exact; else it is not later than the oldest."""
+    """
+    The first version that makes a client wait is exact if older ones are supported that do not.
+
+    Otherwise it is not later than the oldest.
+    """
     theirs = facts(RELEASES[0])["apis"].get(api.name)
     first = first_waiting_version(api, RELEASES[0])
     if theirs is None or not theirs["waits"]:
@@ -107,7 +111,7 @@ def test_mutations_are_refused_since(release: KafkaRelease) -> None:
 
 
 def test_apis_that_fetch() -> None:
-    """Consumers fetch by these."""
+    """The APIs by which consumers fetch are those of the release."""
     assert set(QuotaType.FETCH.apis) == keys_of("FETCH", "SHARE_FETCH")
 
 

@@ -50,7 +50,7 @@ class Child:
         self._process.send_signal(number)
 
     def end(self, seconds: float = 20) -> int:
-        """Ask it to end, wait, and return its exit code; it is killed when it takes longer."""
+        """Ask the process to end, wait, and return its exit code; a process that takes longer is killed."""
         self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self._process.wait(seconds)

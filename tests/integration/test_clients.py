@@ -139,8 +139,8 @@ def test_throttle_lingers_while_no_one_is_muted(
     """
     The average of the last throttles stays after the load, exactly as the broker gives it, with no usage beside it.
 
-    What reports that it is over is the delay queue, which the client has left. Scrapes before and after have seen
-    nothing of the burst; the maxima of samples in between have, and each scrape shows them.
+    The delay queue, which the client has left, shows that the throttle is over. Scrapes before and after saw nothing of
+    the burst; samples in between did, and each scrape shows their maxima.
     """
     client_id = f"idle-{uuid.uuid4().hex[:12]}"  # its sensor has seen no one else, so that no throttle lasts for hours
     url = kafka.brokers[0].agents.jolokia

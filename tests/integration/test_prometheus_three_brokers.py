@@ -191,7 +191,7 @@ def test_a_broker_that_restarts(scene: Scene, of_agents: Exporter, tmp_path: Pat
 
 
 def test_rules_that_drop_the_names_of_clients_are_refused(scene: Scene, tmp_path: Path) -> None:
-    """No number of theirs is shown as that of a client, and the reason is said."""
+    """Numbers of an agent whose rules drop client names are not shown as a client's, and the reason is reported."""
     with _reading(scene, tmp_path / "serve", scene.source("b", job="no-names", nodes=_NODES)) as exporter:
         eventually(lambda: _assert_refused(exporter, "broker-1:9404"), seconds=60)
 

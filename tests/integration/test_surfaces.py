@@ -397,7 +397,7 @@ def test_the_clients_counted_what_the_scene_says(scene: Scene, client: Client) -
 
 @pytest.mark.parametrize("surface", ROWS)
 def test_who_is_throttled(scene: Scene, surface: str) -> None:
-    """The throttled clients are those that counted throttles, each by its own entity, and no other."""
+    """All surfaces show exactly the clients that counted throttles, each by its own entity."""
     throttled = {entity for entity, row in scene.said.rows[surface].items() if row.throttle_seconds}
     # an alert is on the cause, not on each entity that shows it
     forwarded = set[Entity]() if surface == "alerts" else {REQUESTS_OF_MUTATOR}
@@ -407,7 +407,7 @@ def test_who_is_throttled(scene: Scene, surface: str) -> None:
 @pytest.mark.parametrize("client", THROTTLED, ids=str)
 @pytest.mark.parametrize("surface", ROWS)
 def test_by_which_rule(scene: Scene, surface: str, client: Client) -> None:
-    """The rule is the one that was set for the client."""
+    """All surfaces show the rule that was set for the client."""
     assert scene.said.rows[surface][client.entity].rule == client.rule
 
 
@@ -433,7 +433,7 @@ def test_for_how_long_a_request_is_throttled(scene: Scene, surface: str, client:
 @pytest.mark.parametrize("client", THROTTLED, ids=str)
 @pytest.mark.parametrize("surface", ROWS)
 def test_how_much_of_the_limit_is_used(scene: Scene, surface: str, client: Client) -> None:
-    """The share is what the client sent or read."""
+    """The used part of a limit equals the bytes that the client sent or read."""
     share = scene.said.rows[surface][client.entity].used
     assert similar(share, scene.used(client)), f"{share}; the client counted {scene.used(client)}"
 
@@ -470,7 +470,7 @@ def test_an_idle_rule_is_said_to_be_idle(scene: Scene) -> None:
 
 @pytest.mark.parametrize("client", CLIENTS, ids=str)
 def test_explain_names_the_rule_that_applies(scene: Scene, client: Client) -> None:
-    """The API and the terminal name the rule for what the client sends."""
+    """The API and the terminal name the rule that applies to the client."""
     quota_type = client.entity[0]
     (quota,) = (
         candidate for candidate in scene.said.explained[client.name]["quotas"] if candidate["quota_type"] == quota_type

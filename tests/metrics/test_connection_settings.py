@@ -5,7 +5,7 @@ from quotascope.metrics.connection_settings import SETTINGS
 
 
 def test_each_setting_is_a_key_of_the_configuration_with_a_variable_and_maybe_a_flag() -> None:
-    """What is declared is what the configuration, the environment and the command line have, in the same words."""
+    """Configuration, environment and command line have the declared settings, in the same words."""
     places = set(value_places())
     assert {setting.place for setting in SETTINGS} <= places
     for setting in SETTINGS:

@@ -87,7 +87,7 @@ def test_zookeeper_mode(version: str) -> None:
 
 
 def test_what_ended_long_ago() -> None:
-    """Static defaults ended with 2.8, the expiry of exempt time and spans of no length with 3.2."""
+    """Static defaults ended with 2.8, the expiry of exempt time and windows of no length with 3.2."""
     assert [KafkaRelease.parse(version).has_static_defaults for version in ("2.8", "3.0")] == [True, False]
     assert [KafkaRelease.parse(version).expires_exempt_time for version in ("3.2", "3.3")] == [True, False]
     assert [KafkaRelease.parse(version).shortest_span_ms for version in ("3.2", "3.3")] == [0, 1]

@@ -123,7 +123,7 @@ def test_shapes_of_removed_rules_count_up_to_4_1() -> None:
 
 @pytest.mark.parametrize(("version", "enabled"), [("2.8", True), ("4.1", True), ("4.2", False)])
 def test_requests_are_measured_after_the_last_rule_up_to_4_1(version: str, enabled: bool) -> None:  # noqa: FBT001
-    """Until the broker restarts, a manager that had a rule measures without one."""
+    """Up to 4.1, a manager that had a rule measures without one until the broker restarts."""
     config = ManagerConfig(release=KafkaRelease.parse(version))
     manager = ClientQuotaManager(Registry(), QuotaType.PRODUCE, EPOCH_MS, config)
     manager.update_quota(QuotaEntity("alice"), 1.0)
@@ -183,7 +183,7 @@ def test_a_mutation_throttle_of_zero_where_the_clock_goes_back(version: str, lef
 
 @pytest.mark.parametrize(("version", "enforced"), [("3.3", False), ("3.4", False), ("3.4-zk", True), ("3.5", True)])
 def test_mutations_are_not_enforced_by_kraft_before_3_5(version: str, enforced: bool) -> None:  # noqa: FBT001
-    """A request is then charged to no bucket, in any version of its API."""
+    """KRaft before 3.5 charges a mutation to no bucket, in any version of its API."""
     config = ManagerConfig(release=KafkaRelease.parse(version))
     manager = ControllerMutationQuotaManager(Registry(), EPOCH_MS, config)
     manager.update_quota(QuotaEntity("alice"), 1.0)

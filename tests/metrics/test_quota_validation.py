@@ -121,7 +121,7 @@ def test_reports_all_problems() -> None:
     [("producer_byte_rate", math.nan, "is not a number"), ("request_percentage", math.inf, "is not finite")],
 )
 def test_a_number_has_to_be_finite_since_4_4(key: str, value: float, problem: str) -> None:
-    """Up to 4.3 Kafka stores what is not a number, and an infinite quota of percent or of controller mutations."""
+    """Up to 4.3 Kafka stores NaN, and an infinite quota of percent or of controller mutations."""
     assert messages(CLIENT, (key, value), release=KafkaRelease(4, 3)) == []
     assert messages(CLIENT, (key, value)) == [f"'{key}' {problem}"]
 

@@ -87,7 +87,7 @@ finite = st.floats(allow_nan=False)
 
 @given(bound=finite, value=finite)
 def test_bounds_are_inclusive(bound: float, value: float) -> None:
-    """A value may reach its bound from either side; what is unknown does not keep to it."""
+    """A value may reach its bound from either side, and NaN violates it."""
     assert Quota(bound).acceptable(value) == (value <= bound)
     assert Quota(bound, upper=False).acceptable(value) == (value >= bound)
     assert Quota(bound).acceptable(bound)
@@ -144,7 +144,7 @@ def test_conversions(convert: Callable[[float], float], values: Mapping[float, f
 
 @given(a=longs, b=longs.filter(bool))
 def test_tdiv_truncates_toward_zero(a: int, b: int) -> None:
-    """The remainder has the sign of what is divided, as Java defines its `%`, or is 0."""
+    """The remainder has the sign of the dividend, as in Java's `%`, or is 0."""
     remainder = a - tdiv(a, b) * b
     assert abs(remainder) < abs(b)
     assert remainder == 0 or (remainder < 0) == (a < 0)

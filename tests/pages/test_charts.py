@@ -66,7 +66,7 @@ def test_hours_stand_side_by_side_and_days_below_each_other(svg: Element) -> Non
 
 
 def test_names_stand_beside_what_they_name(svg: Element) -> None:
-    """Names of days stand at the left of their row, every third hour above the middle of its column."""
+    """Names of days are at the left of their rows, and every third hour above the middle of its column."""
     boxes = [_box(rect) for rect in svg.iter("rect")]
     texts = [*svg.iter("text")]
     hours, days = texts[:8], texts[8:]
@@ -186,7 +186,7 @@ SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 
 
 def test_moments_are_those_of_clocks() -> None:
-    """Labels stand at steps that divide a minute, an hour or a day, as fine as eight of them reach."""
+    """Labels are at steps that divide a minute, an hour or a day, with eight labels at most."""
     steps = {8 * SECOND: SECOND, 4 * MINUTE: 30 * SECOND, 8 * MINUTE: MINUTE, 4 * HOUR: 30 * MINUTE, 8 * HOUR: HOUR}
     steps |= {4 * DAY: 12 * HOUR, 8 * DAY: DAY, 8 * 7 * DAY: 7 * DAY, 8 * 365 * DAY: 365 * DAY}
     for length, step in steps.items():
@@ -225,7 +225,7 @@ def test_a_label_at_the_end_of_an_axis_is_not_cut() -> None:
 
 
 def test_durations_are_round_and_few() -> None:
-    """Labels reach from 0 to the length, in at most eight steps."""
+    """Labels go from 0 to the length, in eight round steps at most."""
     steps = {
         0.001: 0.001,
         0.5: 0.1,

@@ -46,9 +46,9 @@ def test_long_histories_are_drawn_in_pieces() -> None:
 
 def test_clients_of_a_group_are_added_up_broker_by_broker() -> None:
     """
-    The broker with the highest peak is drawn; seconds may come in several rows.
+    Clients of a group are added up by broker, and the broker with the highest peak is drawn.
 
-    Of a group without usage nothing is.
+    A group without usage has no chart.
     """
     rows = [
         *seconds([(0, 110), (0, 110)], client_id="app1"),

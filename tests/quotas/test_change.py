@@ -111,7 +111,7 @@ def apply(*reported: QuotaSet, refusal: Exception | None = None) -> tuple[Any, l
     """
     Apply the changes to a cluster that shows one set of quotas after the other, the last one for good.
 
-    It, and the pauses.
+    Return it and the pauses.
     """
     admin = create_autospec(QuotaAdmin, instance=True)
     admin.describe_quotas.side_effect = chain(map(configured, reported), repeat(configured(reported[-1])))
@@ -138,9 +138,9 @@ def test_changes_go_in_one_request_and_are_read_back() -> None:
 )
 def test_what_does_not_come_into_force_is_reported(refusal: Exception | None, reason: str) -> None:
     """
-    The error lists what is in force and what is not.
+    The error lists changes that are in force and those that are not.
 
-    After ten seconds, or after a refusal, as a controller stores each entity by itself.
+    It comes after ten seconds, or after a refusal, as a controller stores each entity by itself.
     """
     with pytest.raises(NotApplied) as caught:
         apply(HALF, refusal=refusal)

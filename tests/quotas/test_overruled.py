@@ -24,11 +24,7 @@ def decisions(configured: Iterable[QuotaEntity]) -> list[QuotaEntity | None]:
 
 
 def test_rules_without_effect() -> None:
-    """
-    Kafka's documentation orders the levels.
-
-    Of two rules, one for all names of the next weaker ones leaves these nothing.
-    """
+    """A rule has no effect below a rule for all names of the next stronger level, in Kafka's order."""
     overruling = [overruling_rules(table_of(pair)) for pair in combinations(EVERY, 2)]
     assert sorted((rule.rule, stronger.rule) for by_rule in overruling for rule, stronger in by_rule.items()) == [
         ("3 user u", "2 u / <default>"),
@@ -42,7 +38,7 @@ def test_rules_without_effect() -> None:
 
 
 def test_no_client_is_under_a_rule_without_effect() -> None:
-    """An overruled rule decides for no client, each other one for some; so does each that overrules."""
+    """An overruled rule decides for no client, and any other rule, also an overruling one, for some client."""
     for configured in SOME:
         overruling = overruling_rules(table_of(configured))
         deciding = set(decisions(configured))
@@ -51,7 +47,7 @@ def test_no_client_is_under_a_rule_without_effect() -> None:
 
 
 def test_a_rule_that_is_added_takes_clients_from_others() -> None:
-    """The rules that lose clients are just those that decided before for an entity that the new rule decides for."""
+    """An added rule takes clients exactly from the rules that decided before for an entity that it decides for."""
     for configured, added in product(SOME, EVERY):
         changed = zip(decisions(configured), decisions([*configured, added]), strict=True)
         lost = {

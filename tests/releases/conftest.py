@@ -28,7 +28,7 @@ def wanted() -> tuple[Release, ...]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each test of a scene for each release of this run; those of a load not for one that only explains."""
+    """Run each test of a scene for each release of this run, but no test of a load for a release that only explains."""
     if "observed" in metafunc.fixturenames:
         loaded = metafunc.definition.get_closest_marker("asked_only") is None
         releases = [release for release in wanted() if not (loaded and release.explains_only)]
@@ -36,7 +36,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 class Scenes:
-    """The scenes of this run. One whose test failed is made again for the second try."""
+    """The scenes of this run. A scene whose test failed is made again for the second try."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -200,7 +200,7 @@ def test_replay(observed: Observed) -> None:
 
 @pytest.mark.asked_only
 def test_release_is_named(observed: Observed) -> None:
-    """Doctor and status name the release and the mode, and say that it is tested; so does each broker's answer."""
+    """Doctor and status name the tested release and the mode, and each broker's answer shows them."""
     name = observed.release.name
     short = _release(observed)
     for release_range in observed.releases.values():

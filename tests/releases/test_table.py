@@ -32,7 +32,7 @@ def test_each_release_was_run_and_works() -> None:
     """
     Every feature of every release passed in the last run of the matrix.
 
-    One that only explains has the columns that need no load.
+    A release that only explains has the columns that need no load.
     """
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
     assert results.keys() == {str(release) for release in RELEASES}

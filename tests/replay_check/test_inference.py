@@ -92,9 +92,9 @@ def test_two_answers_have_to_be_put_right() -> None:
 )
 def test_a_windows_beginning_lies_within_its_handlers_time(error_ms: int, found: dict[int, int]) -> None:
     """
-    The beginning lies within 3 ms, and one for the log's rounding; what is longer is no matter of clocks.
+    A window's beginning lies within 3 ms of its handler's time, and 1 ms for rounding.
 
-    Shorter by two ms at most, the answer's own moment is off.
+    A longer distance has another cause than clocks; a shorter one of two ms at most is the answer's own.
     """
     moments = Moments()
     moments.charged("s", T0, request(1, thread_ns=3_000_000))
@@ -159,7 +159,7 @@ def _busy(time: UnloggedTime, count: int) -> None:
 
 
 def test_a_sensor_is_put_right_by_what_an_answer_shows() -> None:
-    """A sensor that holds 20 and should hold 21 gets the one that the log left out."""
+    """A sensor that holds 20, and 21 by an answer, gets the one that the log left out."""
     time = UnloggedTime()
     _busy(time, 200)
     assert time.answered("s", request(201), CONFIG, 20.0, SHOWN) == pytest.approx(0.999)
@@ -290,7 +290,11 @@ def test_totals_add_up_by_client_and_quota() -> None:
 def test_a_total_holds_within_its_tolerance(
     kind: QuotaType, reported_s: float, predicted_s: float, *, holds: bool
 ) -> None:
-    """The tolerance is 5 % of bytes and mutations, 20 % of request time; of less than a second, as much of a second."""
+    """
+    A total holds within 5 % of bytes and mutations, or 20 % of request time.
+
+    Below a second, the tolerance is that part of a second.
+    """
     total = Total(
         user="u",
         client_id="c",

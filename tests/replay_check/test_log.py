@@ -178,7 +178,7 @@ def test_mutations_are_charged_topic_by_topic() -> None:
 
 
 def test_rules_are_a_file_of_quotas(tmp_path: Path) -> None:
-    """Quotas of addresses have no part; what no cluster would take is refused."""
+    """Rules are read from a file of quotas, without those of addresses; a rule that no cluster accepts is refused."""
     path = tmp_path / "quotas.yaml"
     path.write_text(
         "quotas: [{user: <default>, client-id: a, request_percentage: 2}, {ip: 127.0.0.1, connection_creation_rate: 5}]"

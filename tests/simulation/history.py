@@ -216,7 +216,7 @@ class Simulation:
         return rows
 
     def _damage(self) -> None:
-        """Damage something of the folder; what is read without an error is what was there before."""
+        """Damage a part of the folder; a read without an error must give the former rows."""
         if self._undo is not None:
             path, whole = self._undo
             path.write_bytes(whole)

@@ -96,9 +96,9 @@ def _queue_threads(spark: SparkSession) -> int:
 @pytest.mark.parametrize("source", ["pull", "callbacks"])
 def test_events_arrive(source: str, spark: SparkSession, listened: Callable[..., Listener]) -> None:
     """
-    Failures are counted by cause; successes are counted; each event once, and the source is said.
+    Each event is counted once, failures by cause, and the source is reported.
 
-    When the listener is closed, the last events are in the books; it leaves no handler, and no queue with its thread.
+    When the listener is closed, the last events are counted; it leaves no handler, and no queue with its thread.
     """
     assert _queue_threads(spark) == 0
     listener = listened(source=source)
@@ -165,7 +165,7 @@ def test_application_has_one_listener(spark: SparkSession, listened: Callable[..
 
 @contextmanager
 def pulled(spark: SparkSession, *, thin: bool = True) -> Iterator[Remembered]:
-    """What comes through a queue for a hundred events; it is complete when the block is over."""
+    """Collect what comes through a queue for a hundred events, until the block is over."""
     settle(spark)
     books = Remembered()
     source = PullSource(spark.sparkContext, books, event_names=_jvm_names(), capacity=100, thin=thin)

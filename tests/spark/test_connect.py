@@ -117,9 +117,9 @@ def test_books_of_both_sessions(facts: Facts) -> None:
 
 def test_metrics_of_spark_show_all_sessions(facts: Facts) -> None:
     """
-    No client listens.
+    Spark's metrics have failures and throttle times of all sessions without a client.
 
-    Failures, and the throttle times of all attempts, also of those that succeeded, which no event has.
+    Successful attempts, which no event has, are included.
     """
     assert facts["metrics"] == {
         "executorsLost": 0,

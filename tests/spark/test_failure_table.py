@@ -46,7 +46,7 @@ def test_cause_is_found_on_a_cluster(row: Row, local_cluster: SparkProcess) -> N
 @pytest.mark.timeout(600)  # five JVMs start, on a machine that may be busy
 def test_cause_of_a_repeated_stage_is_found(tmp_path: Path) -> None:
     """
-    Its tasks begin again with their first attempt; they are retries all the same.
+    Tasks of a repeated stage are retries, although they begin with their first attempt.
 
     Another Spark in the same driver speculates: the loser is no failure, nor is the copy that wins a retry.
     """

@@ -209,9 +209,9 @@ def _run(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 def test_hook_sees_every_context_once() -> None:
     """
-    Each context is seen once, however often the hook is imported, and each session of Connect's clients.
+    Each context and each session of Connect is seen once, however often the hook is imported.
 
-    What it wraps keeps its name.
+    Wrapped functions keep their names.
     """
     ran = _run("-c", SCRIPT)
     assert ran.stdout.strip() == "['Made', 'bool'] __init__ getOrCreate", ran.stderr

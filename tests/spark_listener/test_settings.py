@@ -67,7 +67,7 @@ def test_what_cannot_be_used_is_reported(properties: dict[str, str], options: di
     ]
 )  # fmt: skip
 def test_values_are_checked(parse: settings.Parse, value: str, result: str | float) -> None:
-    """Bounds are included; a message says what was expected."""
+    """Values are checked with inclusive bounds, and a message says what was expected."""
     if isinstance(result, str):
         with pytest.raises(ValueError) as refused:
             parse(value)

@@ -89,9 +89,9 @@ def agrees(totals: ClientTotals, times_ms: list[int]) -> None:
 
 def filled(kafka: Cluster, traffic: Traffic) -> str:
     """
-    A topic with the records in batches of ten.
+    Yield a topic with the records in batches of ten.
 
-    One batch that is more than a quota's whole window is never delivered.
+    A single batch beyond a quota's whole window is never delivered.
     """
     topic = traffic.topic()
     small = {"bootstrap.servers": kafka.admin, "batch.num.messages": 10}

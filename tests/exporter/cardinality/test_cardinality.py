@@ -398,11 +398,7 @@ callbacks = st.lists(
 def test_every_series_that_is_not_shown_is_counted(
     crowd: list[EntityUsage], tagged: list[EntityUsage], config: dict[str, Any], *, maxima: bool
 ) -> None:
-    """
-    The page without bounds has as many series more as the counts say.
-
-    Of Kafka's own quotas, of callbacks and of sampling.
-    """
+    """Hidden series of Kafka's quotas, of callbacks and of sampling are counted, as a page without bounds shows."""
     own_usages = [entity_usage for entity_usage in crowd if OVERFLOW not in key_of(entity_usage)]
     tagged_usages_left = [entity_usage for entity_usage in tagged if OVERFLOW not in (entity_usage.entity.tags or ())]
     unbounded = replace(

@@ -175,7 +175,7 @@ def test_each_entity_has_one_line_however_many_brokers_it_is_on() -> None:
 
 
 def test_hostile_names_stay_in_one_line() -> None:
-    """Whatever a client calls itself."""
+    """A hostile name stays in one line of the sentence."""
     rows = (usage(user="\n\x1b[2J" * 3_000, usage=1.0, broker="\x1b"),)
     (line,) = cluster_lines(state(*rows), lambda _: True)
     assert line.isprintable()

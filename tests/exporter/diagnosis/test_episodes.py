@@ -196,9 +196,9 @@ def test_what_was_not_seen_is_known(sources: Sequence[SourceHealth], *, gap: boo
 
 def test_other_gaps() -> None:
     """
-    No collection for more than a minute, and agents that report no throttle time.
+    A minute without a collection, and agents without throttle times, are gaps.
 
-    Of too many, the time before counts as unknown.
+    If there are too many, the time before counts as unknown.
     """
     episodes = Episodes()
     for seconds in (0, 60, 121):

@@ -33,7 +33,7 @@ def decided(entity: QuotaEntity) -> Resolution:
 
 
 def test_all_eight_levels_strongest_first() -> None:
-    """The list is Kafka's order, with what is configured at each level."""
+    """The levels are listed in Kafka's order, each with its configured quota."""
     explanation = produce(EIGHT)
     levels = [level for level in Level if level is not Level.NONE]
     assert [(rule.level, rule.bound) for rule in explanation.levels] == list(zip(levels, EIGHT.values(), strict=True))

@@ -42,7 +42,7 @@ def test_no_value_can_reach_elsewhere(place: str, value: str) -> None:
     ],
 )
 def test_address(text: str, host: str, port: str) -> None:
-    """Names, IPv4 and IPv6 addresses, with or without a port."""
+    """Names, IPv4 and IPv6 addresses are accepted with or without a port."""
     parsed = address(text)
     assert (parsed.host, parsed.port, str(parsed)) == (host, port, text)
 

@@ -328,7 +328,7 @@ def _find_deciders(
     """
     Give each bucket the longest request throttle that it explains.
 
-    One that did so before, 0 when none of these can be of it any more.
+    A bucket that explained one before has 0 when no throttle can be its own any more.
     """
     referring = set()
     buckets = [usage for usage in usages if usage.entity.quota_type is MUTATION]

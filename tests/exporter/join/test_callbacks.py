@@ -242,7 +242,7 @@ def test_labels_are_names_that_are_free(tags: tuple[str, ...], labels: tuple[str
 
 @given(tags=st.lists(texts, unique=True, max_size=MOST_TAGS))
 def test_labels_of_any_tags_are_valid_and_different(tags: list[str]) -> None:
-    """Whatever a callback calls its tags."""
+    """Labels of any tags are valid and differ, whatever a callback calls its tags."""
     labels = labels_of(tags)
     assert len(set(labels)) == len(tags)
     assert all(label.isidentifier() and label.isascii() for label in labels)

@@ -109,7 +109,7 @@ def test_after_a_refusal_nothing_more_is_sent(protocol: OtlpProtocol, receiver: 
     ],
 )
 def test_what_a_status_means_is_reported(status: int, advice: str) -> None:
-    """The remedy depends on the status of HTTP."""
+    """The reported remedy depends on the status of HTTP."""
     with http_receiver() as receiver:
         receiver.status = status
         report = push(target(HTTP, receiver.url), varied())

@@ -293,7 +293,7 @@ def test_a_row_leads_to_its_entity(*, scripts: bool, chromium: Browser, url: str
 
 
 def test_a_color_means_the_same_everywhere(chromium: Browser, url: str) -> None:
-    """Red is what is throttled or at its limit, amber what is near it: texts, bars and the legend agree."""
+    """Red means throttled or at the limit, and amber near it, in texts, bars and the legend."""
     colors: dict[str, set[str]] = {}
     for path in ("", "rules", "teams", "entity?user=alice"):
         chromium.open(url + path)

@@ -53,7 +53,7 @@ def test_the_rule_that_applies_and_those_that_it_overrules() -> None:
 
 
 def test_usage_on_the_cluster() -> None:
-    """The sum stands above the rows of all brokers: their sum, and the limits of all brokers."""
+    """The page has a sum of all brokers' usage and limits above their rows."""
     rows = (
         usage(usage=600.0, limit=1000.0, configured=limits()),
         usage(usage=200.0, limit=1000.0, broker="2", configured=limits()),

@@ -48,7 +48,7 @@ def test_all_about_an_entity() -> None:
     """
     The page has usage, limit, part, throttle, level and rule.
 
-    And what the last minutes were in words, and drawn with the limit at 80 % of 16 pixels; a bar ends at the limit.
+    The last minutes are said in words, and drawn with the limit at 80 % of 16 pixels; a bar ends at the limit.
     """
     rules = limits()
     slow = usage(configured=rules, limit=1000.0, usage=1420.0, throttle_time_seconds=2.71)

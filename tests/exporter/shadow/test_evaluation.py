@@ -118,9 +118,9 @@ def recomputed(
     kind: QuotaType, enforced: RuleTable, rules: RuleTable, rows: Mapping[tuple[str, str], Measured]
 ) -> Outcome:
     """
-    Request by request.
+    Return the outcome request by request.
 
-    What may be in each row, where the shadow would count it, what Kafka would answer, and what it answers now.
+    It follows the requests of each row, the shadow's tags for them, and Kafka's answers under both sets of rules.
     """
     inside = defaultdict[tuple[str, str], set[tuple[str, str]]](set)
     for request in REQUESTS:
@@ -379,9 +379,9 @@ def test_mutations_are_known_under_a_limit_that_stays_or_rises(
     bound: float, tokens: float | None, expected: tuple[float | None, ThrottleChange | None] | None
 ) -> None:
     """
-    The broker's bucket is then the shadow's, or has fewer tokens.
+    Mutations are known under an equal or higher limit, whose bucket is the broker's or has more tokens.
 
-    Of a lower limit the bucket's past is not known.
+    Under a lower limit the bucket's past is unknown.
     """
     measured = usage(MUTATION, "alice", "a", limit=10.0, usage=2.0, tokens=tokens)
     shadow = candidate_of(MUTATION, QuotaRules({QuotaEntity("alice", "a"): bound}))

@@ -119,7 +119,7 @@ async def test_one_answer_serves_all_nodes() -> None:
 
 
 async def test_a_source_that_is_canceled_leaves_the_others_their_answer() -> None:
-    """The query under way belongs to all sources."""
+    """A canceled source does not cancel the query that all sources share."""
     async with answering() as (_, config), live_of(config) as (live, _):
         first, second = (source(live, instance) for instance in ("broker-1:9404", "broker-2:9404"))
         reads = [asyncio.create_task(node.read()) for node in (first, second)]

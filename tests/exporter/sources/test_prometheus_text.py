@@ -135,7 +135,7 @@ def test_names_that_hold_the_entity_are_reported() -> None:
 
 
 def test_entities_beside_such_names_are_shown_and_the_rest_is_reported() -> None:
-    """Older quota rules forgot users without a client-id, which then fall to a generic rule."""
+    """Entities with labels are shown, and users without a client-id, lost to a generic rule, reported."""
     reading = TextReader().read(page("kafka_2_0_0.txt") + KRAFT)
     assert {*reading.layout.columns} > {*TextReader().read(page("kafka_2_0_0.txt")).layout.columns}
     assert "cannot be recovered" in (reading.remark or "")

@@ -236,7 +236,7 @@ def test_no_contradictory_page_is_read(
     spelling: Spelling,
     values: Mapping[tuple[QuotaType, str, str], float],
 ) -> None:
-    """Wherever on the page the second line stands."""
+    """A page that contradicts itself is refused, wherever the second line stands."""
     if contradiction == "two node ids" and (
         spelling.prefix or spelling.gap or not spelling.stem.startswith("kafka_server")
     ):

@@ -54,7 +54,7 @@ class Counting:
 
 
 def test_a_rate_stands_for_the_time_since_the_last_collection() -> None:
-    """The first collection counts nothing, as it is unknown what was before."""
+    """A rate counts for the time since the last collection, and the first collection counts nothing."""
     counting = Counting()
     assert counting.count(moving(100.0), 0.0) == {
         "produced_bytes_total payments": 0.0,

@@ -77,7 +77,7 @@ def place(row: EntityUsage) -> tuple[QuotaType, str, str, str]:
 
 
 def stranded(rows: Sequence[EntityUsage], restarted: frozenset[str]) -> float:
-    """Return the stranded limits of one quota type over three brokers, NaN after a recent restart."""
+    """Return the stranded limits of one quota type on three brokers, without brokers that restarted."""
     amounts = []
     for name in {(row.entity.user, row.entity.client_id) for row in rows} - {("", "")}:
         entities = [row.entity for row in rows if (row.entity.user, row.entity.client_id) == name]

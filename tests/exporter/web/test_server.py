@@ -132,7 +132,7 @@ async def test_several_addresses_are_listened_on() -> None:
 
 
 def test_a_web_config_file_is_checked_at_once(tmp_path: Path) -> None:
-    """Before anything listens."""
+    """A web file is checked before the server listens."""
     config = ServerConfig(web_config_file=web_file(tmp_path, basic_auth_user={}))
     with pytest.raises(ConfigError, match="unknown key 'basic_auth_user'"):
         HttpServer(config)

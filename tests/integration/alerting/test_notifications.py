@@ -96,9 +96,9 @@ def send(alertmanager: Alertmanager, *alerts: Mapping[str, Any]) -> None:
 
 def test_a_mail_begins_with_what_happened(receiver: tuple[Alertmanager, MailBox, Slack]) -> None:
     """
-    Subject and text have the description; a name that is HTML stays text, and links follow.
+    Subject and text of a mail begin with the description; HTML in a name stays text, and links follow.
 
-    Then comes the end of one of two alerts.
+    A second mail has the end of one of two alerts.
     """
     alertmanager, box, _ = receiver
     name = "KafkaQuotaProduceThrottled"

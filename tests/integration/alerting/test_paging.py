@@ -35,11 +35,7 @@ THRESHOLD = 25
 
 @pytest.fixture(scope="module")
 def watch(exporter: Exporter, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
-    """
-    Prometheus, Alertmanager and a pager, once Prometheus knows what is usual.
-
-    That no one waited in the last minutes.
-    """
+    """Yield Prometheus, Alertmanager and a pager, once Prometheus knows what is usual: minutes without a throttle."""
     folder = tmp_path_factory.mktemp("watch")
     data, now = folder / "prometheus", int(time.time())
     data.mkdir()

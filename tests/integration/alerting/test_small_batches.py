@@ -52,7 +52,11 @@ def watch(exporter: Exporter, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def test_a_client_with_short_throttles_has_its_alert(
     kafka: Cluster, quotas: Quotas, watch: Watch, exporter: Exporter, quota_type: str
 ) -> None:
-    """Throttles of bytes are far below half a second; those of request time last a second at most, and mostly less."""
+    """
+    A client has its alert though its throttles are short.
+
+    Throttles of bytes are far below half a second, and of request time a second at most.
+    """
     alert, limits, used, longest = OF_QUOTA[quota_type]
     client_id = f"small-{quota_type}"
     low: Rule = ({"user": USER, "client-id": client_id}, limits)

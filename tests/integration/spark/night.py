@@ -98,11 +98,7 @@ def _full_topic(kafka: Cluster, traffic: Traffic) -> str:
 
 @contextmanager
 def _driver(folder: Path) -> Iterator[SparkProcess]:
-    """
-    Yield a driver with the real connector and our plugin, in the version that has both.
-
-    With room for all that waits at once.
-    """
+    """Yield a driver with the real connector and our plugin, in the version that has both."""
     plugin = folder / "plugin.jar"
     write_jar(plugin)
     jars = [plugin, *provision.jars()]

@@ -59,7 +59,7 @@ def grafana(at_night: Night, **choices: str) -> Prometheus:
 
 @pytest.mark.parametrize("model", [*models()], ids=lambda model: model["uid"])
 def test_every_panel_of_jobs_has_an_answer(model: dict[str, Any], at_night: Night) -> None:
-    """Every panel of the dashboard has an answer, except those that this job gives no reason for."""
+    """Every panel of the dashboard has an answer, except for figures that this job cannot have."""
     unanswered = [question for question in questions(model) if not _quiet(question)]
     assert len(unanswered) > 20
 
@@ -109,11 +109,7 @@ def rows(at_night: Night, uid: str, title: str, **choices: str) -> dict[str, lis
 
 
 def test_each_client_stands_beside_what_its_broker_says(at_night: Night) -> None:
-    """
-    A client stands beside the rule for the pair, the user, or the client-id.
-
-    One that the broker does not know is marked so.
-    """
+    """A client is shown beside the rule for its pair, user or client-id, and one unknown to the broker is marked."""
     waited: set[str] = set()  # each reports it when a task ends, every half a minute
     delayed: set[str] = set()
 

@@ -21,7 +21,7 @@ def quantile_by_hour(samples: np.ndarray, every_s: int) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize("load", LOADS)
 def test_each_limit_that_is_wrong_is_marked(load: str) -> None:
-    """Whatever the phase, a limit without a mark is within 10 % of that of the request log."""
+    """A limit without a mark is within 10 % of the request log's, whatever the phase."""
     values, truth = np.array(rates(load, 3)), limit_by_log(load, 3)
     unmarked = 0
     for every_s in (5, 10, 15, 30, 60):

@@ -146,7 +146,7 @@ def test_candidates_do_not_disturb_each_other(mode: Mode, way: str, made: list[R
 
 
 def test_figures_of_a_burst() -> None:
-    """Muted and active time, share, delayed bytes and recovery, each worked out by hand."""
+    """Muted and active time, share, delayed bytes and recovery of a burst are as worked out by hand."""
     big = Request(after_ms=100, api_key=PRODUCE, cost=1_500_000)
     small = replace(big, cost=100, after_ms=1_000)
     final = replace(small, after_ms=10_000)

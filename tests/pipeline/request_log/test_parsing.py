@@ -64,9 +64,9 @@ def _traffic_of(entry: Json) -> Json:
 )
 def test_real_logs(log: str, count: int, refused: int, ids_known: list[int]) -> None:
     """
-    Every line is a request of one layout, with all times, the bytes by topic, and the ids that name them.
+    Every line is a request of one layout, with all times, the bytes by topic, and the ids that name topics.
 
-    Every Fetch of the second log was throttled; what the mutation quota refused is recognized by its error.
+    Every Fetch of the second log was throttled, and refused mutations are recognized by their error.
     """
     lines = gzip.decompress((CAPTURE.parent / f"{log}-request.log.gz").read_bytes()).splitlines()
     entries = [json.loads(text[text.index(b"{") : text.rindex(b"}") + 1]) for text in lines]

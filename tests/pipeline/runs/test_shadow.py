@@ -283,11 +283,7 @@ def test_a_raised_limit_of_a_held_back_client_is_a_bound(growing: Growing) -> No
 
 
 def test_a_prediction_of_a_part_of_the_time(growing: Growing) -> None:
-    """
-    A stream of some seconds predicts for those.
-
-    They are scaled to the time since, from the first step on, which has no begin.
-    """
+    """A stream of some seconds predicts for these seconds, scaled to the time since its first step."""
     seen = ROWS.slice(0, 40)
     for begin in range(0, 40, 10):
         growing.shadow(USERS)

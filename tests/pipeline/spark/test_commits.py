@@ -133,9 +133,9 @@ def _of_worker(error: Exception) -> str:
 
 def test_errors_of_workers_arrive_as_they_were_raised() -> None:
     """
-    Kind, message and fields, whatever characters a path has.
+    A worker's error arrives with kind, message and fields, whatever characters a path has.
 
-    Of a kind that this driver does not know the message.
+    An error of an unknown kind arrives with its message.
     """
     damaged = DamagedFile("/u/é\n\"'", "day=1/<x>.parquet", "it has 4 bytes")
     result = arrow.error_of(_of_worker(damaged))

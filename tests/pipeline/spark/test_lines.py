@@ -176,7 +176,7 @@ def test_lines_are_read_and_parts_are_cut_by_bytes(
     """
     A part that is larger than a piece is written in several, in its order.
 
-    What comes again in a later piece, or is no request, counts once.
+    A repeated line in a later piece, or one that is no request, counts once.
     """
     plain = [line(header={"correlationId": n, "clientId": "x" * 2_000}) for n in range(40)]
     topics = mutation("create", [topic("t", 4)], number=999)

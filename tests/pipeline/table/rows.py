@@ -46,7 +46,7 @@ def watched(
     after_work: Callable[[], object] = lambda: None,
 ) -> Map:
     """
-    Return a map that works here, and runs something before, or between the work and its commit.
+    Return a map that works here, and runs something before the work, or between work and commit.
 
     It notes its items.
     """

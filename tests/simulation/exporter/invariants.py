@@ -42,7 +42,7 @@ def holds(condition: object, text: str) -> None:
 
 
 def same(ours: float | None, theirs: float | None) -> bool:
-    """Return whether two numbers are equal, where NaN and None are none; what was divided may be off in its last digit."""
+    """Return whether two numbers are equal up to a quotient's last digit, with NaN equal to None."""
     one, other = nan if ours is None else ours, nan if theirs is None else theirs
     if isnan(one) or isnan(other):
         return isnan(one) and isnan(other)
@@ -238,9 +238,9 @@ class Ledger:
 
     def _count(self, snapshot: Snapshot, told: Mapping[str, Told]) -> None:
         """
-        No counter goes back.
+        Require that no counter decreases.
 
-        Those of a node begin again when it was started again, whichever of its sources answers, and continue after
+        Counters of a node begin again when the node restarts, whichever of its sources answers, and continue after
         another agent has claimed its id.
         """
         for node in snapshot.nodes:

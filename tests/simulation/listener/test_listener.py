@@ -32,7 +32,7 @@ MOST = 80
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", sorted({*FOUND, *range(30)}))
 def test_a_seed(seed: int, tmp_path: Path) -> None:
-    """Whatever happens to events, nothing raises, no counter goes back, and what was lost is said."""
+    """Whatever happens to events, nothing raises, no counter goes back, and losses are reported."""
     simulate(seed, tmp_path)
 
 

@@ -89,9 +89,9 @@ def real_time(
     spark: SparkSession, kafka: Options, topic: str, folder: str, *, batch: str, ends: bool
 ) -> dict[str, Any]:
     """
-    What a listener shows of a query in Real-Time Mode that reads the topic, and whose sink in Python is throttled at each row.
+    Return what a listener shows of a query in Real-Time Mode with a sink that is throttled at each row.
 
-    While its first batch runs, unless that is to end, and after the query was stopped.
+    It is read while the first batch runs, unless that is to end, and after the query was stopped.
     """
     rows = Path(folder, "rows")
 

@@ -130,11 +130,7 @@ ROLLED = {
 )
 @pytest.mark.parametrize("codec", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_download_of_the_history_server(contents: Mapping[str, bytes], inner: str, codec: int, tmp_path: Path) -> None:
-    """
-    A zip of one log is read, of a file or of several.
-
-    Of several attempts at an application a path into the zip names one.
-    """
+    """A zip of one log is read, of a file or of several. A path into a zip of several attempts names one of them."""
     path = zipped(tmp_path / "eventLogs-app-1.zip", contents, codec)
     assert counted(read_application(path / inner)) == (6, True, True)
 

@@ -124,9 +124,9 @@ TASKS = {
 )
 def test_what_no_source_sees_is_not_zero(sources: tuple[str, ...], *, reports: bool, hidden: set[str]) -> None:
     """
-    Failures of tasks that no source can see have no series, nor do missing reports where no client reports.
+    Failures of tasks that no source can see have no series, also after the end.
 
-    Also after the end.
+    Nor do missing reports where no client reports.
     """
     watched = Job("app")
     for source in sources:

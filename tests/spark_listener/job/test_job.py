@@ -278,7 +278,7 @@ def test_lost_executors() -> None:
     """
     Executors that the driver gave back do not count, nor removals after the end of the application.
 
-    One 300 ms before it does.
+    A removal 300 ms before the end counts.
     """
     job = Job("app", lambda: NOW)
     for event in (
@@ -328,7 +328,7 @@ def test_executor_that_failed_an_attempt() -> None:
 )
 def test_executor_that_was_idle(version: str, properties: dict[str, str], idle: float, lost: int) -> None:
     """
-    The connection of an executor that is given back ends before Spark 3.1 like that of one that is lost.
+    Before Spark 3.1, a removed idle executor is taken for given back, as its connection ends like a lost one's.
 
     A busy one is lost in any version.
     """

@@ -28,7 +28,7 @@ def value(reported: Any, path: str) -> Any:
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_report_of_a_kind_of_log(name: str) -> None:
-    """The report has the values that are right, or refuses what is no event log."""
+    """The report of a kind of log has the right values, or refuses a file that is no event log."""
     expected = dict(EXPECTED[name])
     refused, note = expected.pop("refused", None), expected.pop("note", None)
     if refused:

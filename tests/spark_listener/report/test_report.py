@@ -335,7 +335,7 @@ SOME = {"throttled_ms": 2_000, "responses": 4, "longest_ms": 500}
 def test_throttle_time_of_a_job(
     form: Callable[[Application], str], given: Any, headline: str, seconds: float | None, tmp_path: Path
 ) -> None:  # fmt: skip
-    """The headline says what is known, and why the rest is not; zero is what clients reported."""
+    """The headline has the known throttle time, and why the rest is unknown; zero means that clients reported it."""
     found = read_application(quiet(tmp_path), summary(tmp_path, *given) if given else None)
     assert headline in form(found)
     reported = json.loads(json.dumps(document(found)))

@@ -270,7 +270,7 @@ def test_a_task_that_runs_reports_to_the_plugin(spool: Path, turns: Turns, regis
 
 
 def test_a_task_that_fails_after_a_report(spool: Path, turns: Turns) -> None:
-    """The note has the rest apart from what was reported, and the plugin does not get that rest."""
+    """The note of a failed task has the unreported rest apart, which the plugin does not get."""
 
     def fail() -> None:
         with scope_of(6) as account:
