@@ -238,8 +238,9 @@ def ingest_dumps(
     added = 0
     with writing([table.storage]):
         for one, files in zip(new, workers.map(work, [one.dump for one in new], progress), strict=True):
-            about = table.stage(_about(settings, _span_of(files), context)) if files else []
-            added += table.advance(_dump_id(one), [*files, *about], after_epoch=None, epoch=0)
+            with table.discarded_unless_committed(files):
+                about = table.stage(_about(settings, _span_of(files), context)) if files else []
+                added += table.advance(_dump_id(one), [*files, *about], after_epoch=None, epoch=0)
     _tidied(table, workers)
     known = [one.dump.path for one in dumps if one not in new]
     return IngestedSamples(samples=added, hours=0, known_hours=0, known_dumps=known)

@@ -1,8 +1,8 @@
 """
 The table of raw samples of clients: its columns, its series, and tracks of its rows.
 
-A row is a sample. The first row of each series in a slice of an ingest has the series's labels, so that the table needs
-no other. Files are of one UTC day and one shard of entities.
+A row is a sample. The first row of each series and UTC day in a slice of an ingest has the series's labels, so that the
+table needs no other, and each day can be read alone. Files are of one UTC day and one shard of entities.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SAMPLES: Final = pa.schema([
     column("series", pa.int64(), "Number of the series: a hash of its labels."),
     column("value", pa.float64(), "The number as it was scraped; null where the series ended.", null=True),
     column("entity", pa.string(), "User, or client-id of an entity without one: its shard. Empty for nodes."),
-    column("labels", pa.string(), "All labels as JSON, on the first row of a series in a slice.", null=True),
+    column("labels", pa.string(), "All labels as JSON, on the first row of a series and day in a slice.", null=True),
 ])  # fmt: skip
 """Columns of the table."""
 NAME: Final = "__name__"
@@ -70,7 +70,7 @@ class Recorded:
 def recorded_in(table: Table, engine: Engine, begin: float, end: float) -> dict[int, Recorded]:
     """Return the series of the days of a period, Unix times in seconds, by `series_id`."""
     first_ms, last_ms = round(begin * 1_000), round(end * 1_000)
-    # by day, as a series may have its labels on a row before the period
+    # by day, as a series may have its labels on a row of the day before the period
     days = range(first_ms // DAY_MS, last_ms // DAY_MS + 1)
     groups = [tuple(file for file in files if file.day in days) for files in table.shards().values()]
     found = engine.map(partial(_labels_in, table), [files for files in groups if files])
@@ -141,13 +141,17 @@ def rows_of(series: Iterable[tuple[Labels, str, Times, Floats, Sequence[bool]]])
 
 def _rows(labels: Labels, entity: str, times_ms: Times, values: Floats, ended: Sequence[bool]) -> pa.Table:
     count = len(times_ms)
-    first = pa.array([labels_text(labels)], pa.string())
+    # on each day, as files are of one, and those of other days may not be read, or be dropped
+    _, firsts = np.unique(times_ms // DAY_MS, return_index=True)
+    places = np.full(count, 1, np.int32)
+    places[firsts] = 0
+    texts = pa.array([labels_text(labels), None], pa.string())
     columns = [
         pa.array(times_ms, pa.int64()),
         pa.array(np.full(count, series_id(labels)), pa.int64()),
         pa.array(values, pa.float64(), mask=np.asarray(ended, np.bool_)),
         pa.repeat(pa.scalar(entity, pa.string()), count),
-        pa.concat_arrays([first, pa.nulls(count - 1, pa.string())]),
+        texts.take(pa.array(places, pa.int32())),
     ]
     return pa.table(columns, schema=SAMPLES)
 
