@@ -18,18 +18,18 @@ class EntityKind(StrEnum):
     """The names that quota metrics of a client have: agents have a rule for each of these, or lack it."""
 
     USER = "user"
-    """Of users alone, under the rules of levels 3 and 6."""
+    """Entities of users alone, under the rules of levels 3 and 6."""
     CLIENT_ID = "client-id"
-    """Of client-ids alone, under the rules of levels 7 and 8."""
+    """Entities of client-ids alone, under the rules of levels 7 and 8."""
     PAIR = "user and client-id"
-    """Of pairs, under all other rules."""
+    """Entities of pairs, under all other rules."""
 
     @classmethod
     def of(cls, user: object, client_id: object) -> EntityKind | None:
         """
         Return the kind by which of the two names are there.
 
-        None without any, as of the clients that send no client-id.
+        Return None without any, as of the clients that send no client-id.
         """
         if user:
             return cls.PAIR if client_id else cls.USER

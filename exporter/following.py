@@ -27,7 +27,7 @@ def signature(files: Iterable[Path]) -> Signature:
     """
     Return the time, size and inode of files, or of the files that links lead to.
 
-    None for a file that is not there.
+    Return None for a file that is not there.
     """
     states: list[tuple[int, int, int] | None] = []
     for file in files:

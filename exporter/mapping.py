@@ -208,7 +208,7 @@ class BeanTable:
 
 
 PERCENTILES: Final = ("50", "95", "99")
-"""Of the times that requests wait for a request handler."""
+"""Percentiles of the times that requests wait for a request handler."""
 THROTTLING_ERROR: Final = "THROTTLING_QUOTA_EXCEEDED"
 """Error 89 (KIP-599)."""
 

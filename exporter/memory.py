@@ -13,7 +13,7 @@ Memory for each quota value of each node, from the read to the metrics: 542 MiB 
 with 200,000.
 """
 BASE_BYTES: Final = 200 * MEBIBYTE
-"""Of the program itself, and of the answers that are being read."""
+"""Memory of the program itself, and of the answers that are being read."""
 _UNLIMITED: Final = 1 << 60
 """Number above which version 1 of cgroups means that there is no limit."""
 
@@ -32,7 +32,7 @@ def limit_bytes(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/
     """
     Return the least limit of the control groups that this process is in, version 1 or 2.
 
-    None where there is none, or it cannot be read. In a container its own group is often at the root.
+    Return None where there is none, or it cannot be read. In a container its own group is often at the root.
     """
     limits: list[int] = []
     for line in _read(proc).splitlines():

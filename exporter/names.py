@@ -44,7 +44,7 @@ def known_as(name: str) -> str:
     """
     Return the name under which a user or client-id of a broker is known.
 
-    To be asked once, since a name in the form of one that was cut becomes another.
+    Call it once for a name: a name that looks like a cut one gets yet another form.
     """
     if len(name) <= LONGEST_BYTES // 4 and _HINT not in name:
         return name

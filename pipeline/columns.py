@@ -84,7 +84,7 @@ def by_number(rows: pa.Table, numbers: Numbers) -> Iterator[tuple[int, pa.Table]
 
 
 def bounded(batch: pa.RecordBatch, rows: int, most_bytes: int) -> Iterator[pa.RecordBatch]:
-    """Cut a batch into slices within a number of rows and bytes, or of one row; in order."""
+    """Cut a batch into slices, in order, that exceed neither `rows` nor `most_bytes`, unless they have one row."""
     for start in range(0, batch.num_rows, rows):
         part = batch.slice(start, rows)
         if part.nbytes <= most_bytes or part.num_rows == 1:

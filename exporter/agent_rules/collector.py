@@ -28,7 +28,7 @@ class Reading:
 
     domain: str
     properties: tuple[tuple[str, str], ...]
-    """In the order of the bean's name, values as they stand in it."""
+    """Key properties in the order of the bean's name, with values as they stand there."""
     attribute: str
     value: float | str
 

@@ -141,15 +141,15 @@ class RuleDocument:
 
     key: str
     rule: str
-    """As people read it (`QuotaEntity.rule`)."""
+    """The rule as people read it (`QuotaEntity.rule`)."""
     level: str | None
     user: str
     client_id: str
     ip: str
     value: float | None
-    """In Kafka's unit; null when infinite, as the limit."""
+    """Configured value in Kafka's unit; null when infinite, as for the limit."""
     limit: float | None
-    """In ``unit``."""
+    """The limit in ``unit``."""
     unit: str
     entities: int | None
     """How many entities or addresses are measured under it."""
@@ -250,7 +250,7 @@ class SoldDocument:
     limits: float
     capacity: float
     origin: str
-    """Of the capacity: `configured` or `observed`."""
+    """Origin of the capacity: `configured` or `observed`."""
     ratio: float
 
 
@@ -311,7 +311,7 @@ class ExplainDocument(PartDocument):
     quotas: list[dict[str, Any]]
     """For each quota type the rule that decides, the one that would without it, and all eight levels."""
     cluster: list[ClusterDocument]
-    """For each of the entities its usage and limit on all brokers together."""
+    """Usage and limit of each of the entities, on all brokers together."""
     entities: list[ExplainedEntity]
 
 
@@ -331,7 +331,7 @@ class EpisodesDocument(PartDocument):
     """The throttle episodes that a query finds: those that go on first, then the latest."""
 
     since: float
-    """From when on this exporter knows episodes, Unix time in seconds."""
+    """Unix time in seconds from which on this exporter knows episodes."""
     gaps: list[list[float]]
     """Begin and end of times since then in which throttles may have been missed."""
     episodes: list[ListedEpisode]
@@ -342,7 +342,7 @@ class ChangesDocument(PartDocument):
     """The quotas that were set, changed or removed lately, newest first; of more than 100 the latest."""
 
     since: float | None
-    """From when on this exporter sees changes, Unix time in seconds."""
+    """Unix time in seconds from which on this exporter sees changes."""
     changes: list[LimitChange]
 
 
@@ -411,7 +411,7 @@ class NodeDocument:
     broker: str
     quota_callback: bool | None
     callback_limits: dict[str, float | None]
-    """By quota type, of Strimzi's quotas plugin, as configured; null when unlimited."""
+    """Configured limits of Strimzi's quotas plugin, by quota type; null when unlimited."""
     delay_queue_size: dict[str, float | None]
     """By quota type."""
     request_handler_idle: float | None = None
@@ -453,9 +453,9 @@ class HealthDocument:
     limits_known: bool
     limits: LimitsHealth
     settings: dict[str, NodeSettings]
-    """By node id, as far as they are known."""
+    """Settings by node id, as far as they are known."""
     releases: dict[str, ReleaseDocument] = field(default_factory=dict)
-    """By node id of a broker, as far as brokers showed them."""
+    """Releases by node id of a broker, as far as brokers showed them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,7 +37,7 @@ ANSWERS: Final[dict[str, tuple[type, dict[str, dict[str, Any]]]]] = {
     "health": (HealthDocument, {}),
     "snapshot": (SnapshotDocument, {}),
 }
-"""By path: the type of the answer, and the parameters."""
+"""The type of the answer, and the parameters, by path."""
 _MODE: Final = "serialization"
 
 

@@ -75,7 +75,7 @@ class Exporter:
         self._roster = Roster(parts.sources)
         self._discovery = discovery_of(config, parts.finders, self._roster)
         self._past_discovery_errors: dict[str, int] = {}
-        """By name of a discovery, also while it is not configured: counters do not go back."""
+        """Errors by name of a discovery, also while it is not configured: counters do not go back."""
         self._refresh = LimitsRefresh(*parts.limits_reading)
         self._cardinality = Cardinality(config.cardinality, maxima=_sampled(config))
         self.collection = Collection(

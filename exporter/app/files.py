@@ -32,7 +32,7 @@ class FollowedFiles:
         self._unread = RateLimitedLog("the files of the web config cannot be read", "error")
         self._seen: Signature | None = None
         self.certificate_ends: Mapping[Path, float] = {}
-        """Until when the certificates are valid in each file that has some, in Unix time."""
+        """The Unix time until which the certificates are valid, for each file that has some."""
 
     async def run(self, exporter: Swappable) -> None:
         """Look until canceled."""

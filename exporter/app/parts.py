@@ -37,7 +37,7 @@ class Parts:
     loaded: Loaded
     """The configuration that they were built from."""
     sources: tuple[Source, ...] = ()
-    """In the order of the configuration."""
+    """The sources in the order of the configuration."""
     finders: tuple[Finder, ...] = ()
     limits: LimitsSource | None = None
     push: OtlpPush | None = None

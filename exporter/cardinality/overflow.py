@@ -41,7 +41,7 @@ class Overflow:
 
     def __init__(self) -> None:
         self._stand_ins: Expiring[tuple[str, QuotaType, tuple[str, ...] | None], Entity] = Expiring(3600.0)
-        """By node, quota type and tags, seen when they were last needed for a new choice."""
+        """Stand-ins by node, quota type and tags, with the time when a new choice last needed them."""
         self._choice: _Choice | None = None
 
     def columns(

@@ -66,7 +66,7 @@ def seconds_of(text: str, origin: str) -> float:
 
 
 MOST_BYTES: Final = 1 << 20
-"""Of a file that the configuration names: a certificate, a password, a token."""
+"""Longest file that the configuration names: a certificate, a password, a token."""
 
 
 class Section(BaseModel):

@@ -408,7 +408,7 @@ _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}", re.ASCII)
 
 
 AUTO: Final = "auto"
-"""In place of the address of agents: the ports that agents usually have."""
+"""Value in place of the address of agents, for the ports that agents usually have."""
 
 
 def _template(required: set[str], *names: str, alternative: str = "") -> AfterValidator:

@@ -128,7 +128,7 @@ async def _presented(server: _TlsServer) -> bytes | None:
     """
     Return the server's certificate, trusted or not.
 
-    None without a TLS session, for which other checks give the reason.
+    Return None without a TLS session, for which other checks give the reason.
     """
     host, port, tls = server
     try:
@@ -147,7 +147,7 @@ def _web_settings(config: Config) -> WebSettings | None:
     """
     Return the web config file.
 
-    None without one, and for one that cannot be used, which the check of the address reports.
+    Return None without one, and for one that cannot be used, which the check of the address reports.
     """
     file = config.server.web_config_file
     try:

@@ -65,7 +65,7 @@ class Episode:
     These are the last known where it had no rule then: the average may still grow after a quota was removed.
     """
     muted_until: float
-    """Until when a throttle may last: brokers report each for a minute, however long it is."""
+    """Time until which a throttle may last: brokers report each for a minute, however long it is."""
     ongoing: bool = True
     quiet: bool = False
     """True if its node was read without a throttle since ``seen_at``."""
@@ -100,7 +100,7 @@ class Episodes:
         self._steady = 0.0
         """The last snapshot by the clock that no one sets."""
         self.since: float | None = None
-        """From when on episodes are known, Unix time in seconds; None before the first collection."""
+        """Unix time in seconds from which on episodes are known; None before the first collection."""
         self.gaps = deque[tuple[float, float]]()
         """
         Times in which a source was not read or reported no throttle times, collections were more than a minute apart,

@@ -33,7 +33,7 @@ class LevelRule:
     level: Level
     entity: QuotaEntity
     bound: float | None
-    """In Kafka's unit; None when no quota is configured for it."""
+    """Its quota in Kafka's unit; None when none is configured."""
     applies: bool = True
     """False at the levels with a client-id for a client that sends none: such a client escapes them (KIP-55)."""
 

@@ -187,7 +187,7 @@ def callback_classes(snapshot: Snapshot) -> Mapping[str, str | None]:
     """
     Return the custom quota callback of each node that has one, by node id.
 
-    None where only the tags of its beans show one.
+    Return None where only the tags of its beans show one.
     """
     callbacks: dict[str, str | None] = {node.broker: None for node in snapshot.nodes if node.quota_callback}
     return callbacks if snapshot.limits is None else callbacks | overruling(snapshot.limits)

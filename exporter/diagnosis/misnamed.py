@@ -63,7 +63,7 @@ class Misnamed:
     reasons: tuple[str, ...]
     """The oddities of its names, or their differences from measured ones."""
     meant: tuple[Meant, ...]
-    """Never empty."""
+    """Entities that the rule may be meant for; never empty."""
     commands: tuple[str, ...]
     """
     Commands for bash that set its quotas for the entities that are meant, and remove it where it is in force; without

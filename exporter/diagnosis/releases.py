@@ -38,7 +38,7 @@ def release_text(releases: Mapping[str, ReleaseRange]) -> str:
     """
     Return the release of a cluster, such as ``3.9 in ZooKeeper mode``.
 
-    Where there are several, each has its brokers; without any, it is unknown.
+    If there are several releases, the text has the brokers of each; without any, it is unknown.
     """
     brokers: dict[str, list[str]] = {}
     for node_id, release in sorted(releases.items(), key=lambda item: (len(item[0]), item[0])):

@@ -53,7 +53,7 @@ class RuleUsage:
     key: str
     """Such as ``producer_byte_rate``."""
     value: float
-    """In Kafka's unit, per broker."""
+    """Configured value in Kafka's unit, per broker."""
     hits: Sequence[Hit] | None = ()
     """
     What is measured under it, by broker; the highest utilization first.

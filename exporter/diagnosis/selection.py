@@ -38,7 +38,7 @@ class Order(StrEnum):
     USAGE = "usage"
     """Amounts have the unit of their quota type: one type after the other."""
     LIMIT = "limit"
-    """As ``usage``."""
+    """The limit, ordered as ``usage`` is."""
     TOKENS = "tokens"
     """The rest of the burst; the emptiest bucket first."""
     LEVEL = "level"

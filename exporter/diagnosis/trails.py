@@ -14,7 +14,7 @@ from ..snapshot import Entity, EntityUsage, Floats, Layout, Place, Snapshot, pla
 
 STEPS: Final = 60
 STEP_SECONDS: Final = 15.0
-"""By default, fifteen minutes in steps of 15 s."""
+"""Length of a step: by default, fifteen minutes are kept in steps of 15 s."""
 RECENT_STEPS: Final = 20
 """Five minutes of them stand in a row of a table."""
 MOST: Final = 20_000
@@ -83,7 +83,7 @@ class Trails:
         """The place of each entity in the last dimension of ``_values``."""
         self._keys: dict[int, Place] = {}
         self._values = np.full((_NUMBERS, steps, 0), np.nan, np.float32)
-        """By number (used, usage, throttle time), by step modulo ``steps``, by slot."""
+        """Values by number (used, usage, throttle time), by step modulo ``steps``, and by slot."""
         self._seen = np.zeros(0, np.int64)
         """The step in which each slot was noted last."""
         self._layout: Layout | None = None

@@ -44,7 +44,7 @@ _NAMED: Final = 3
 """Nodes that are named in a line."""
 _NEARLY_ALL: Final = 0.99
 _LEAST: Final = 0.005
-"""With two decimals, or as a ratio in whole percent, a smaller value would be shown as zero."""
+"""Least value that two decimals, or a ratio in whole percent, would not show as zero."""
 _LEAST_PRECISE: Final = 0.0001
 """Three digits of a smaller value have an exponent."""
 _MOST = 9.995

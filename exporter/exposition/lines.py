@@ -34,7 +34,7 @@ _SMALL: Final = 2000
 _LEAST: Final = 1e-4
 """Number below which orjson and Prometheus write different exponents."""
 _LARGE: Final = 10.0 ** np.arange(6, 17)
-"""From the first of these Prometheus writes an exponent; from the last on ``repr`` writes one, too."""
+"""Numbers from the first of which on Prometheus writes an exponent; from the last on, ``repr`` does, too."""
 _EXPONENTS: Final = np.array([b"", *(b"e+%02d" % exponent for exponent in range(6, 16))], object)
 _COMMA, _POINT = b",."
 
@@ -77,7 +77,7 @@ class Names:
         """
         Return the rows of a family that may share a series, and a number for the series of each.
 
-        None where each has one of its own.
+        Return None where each has one of its own.
         """
         if family in self._series:
             return self._series[family]

@@ -272,7 +272,7 @@ def rule_labels(entity: QuotaEntity) -> tuple[str, str, str, str]:
     """
     Return the labels ``rule``, ``level``, ``rule_user`` and ``rule_client_id`` of a configured entity.
 
-    Empty for a dimension that it has not.
+    The result is empty for a dimension that it has not.
     """
     user, client_id = (
         "<default>" if isinstance(name, DefaultType) else name or "" for name in (entity.user, entity.client_id)

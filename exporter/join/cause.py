@@ -88,7 +88,7 @@ class Causes:
         """
         Return the rules of controller mutations.
 
-        None where they are unknown, or may not decide on the active controller.
+        Return None where they are unknown, or may not decide on the active controller.
         """
         controllers = {node for node, leading in leads.items() if leading}
         if rules.limits is None or not rules.overruled.isdisjoint(controllers or leads):

@@ -152,9 +152,9 @@ class LimitChange:
     """Unix time in seconds of the read that showed it."""
     key: str
     entity: str
-    """In words, such as ``alice / <default>``."""
+    """The entity in words, such as ``alice / <default>``."""
     old: float | None
-    """In Kafka's unit; None where there was none."""
+    """Earlier value in Kafka's unit; None where there was none."""
     new: float | None
 
 
@@ -180,7 +180,7 @@ class LimitsHealth:
     changes: tuple[LimitChange, ...] = ()
     """The latest of these, newest first."""
     changes_since: float | None = None
-    """From when on changes are seen, Unix time in seconds; None before the first read."""
+    """Unix time in seconds from which on changes are seen; None before the first read."""
 
     def age_seconds(self, now_seconds: float) -> float | None:
         """Return the time from the last success to ``now_seconds`` (Unix time); None without one."""

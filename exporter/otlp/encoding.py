@@ -38,7 +38,7 @@ from ..snapshot import Layout, Snapshot
 from .push import Starts
 
 _LENGTHS = 16
-"""At least the bytes of the tags and lengths around a metric and its points."""
+"""Upper bound of the bytes of tags and lengths around a metric and its points."""
 _GAUGE_NUMBERS, _SUM_NUMBERS = 19, 28
 """
 Bytes of time and value, and for sums of the start: 9 each, and one more by which the length before the point may grow.
@@ -112,7 +112,7 @@ class Encoder:
                         key = names, labels
                         head = by_labels.get(key) or self._head(names, labels)
                         self._by_labels[key] = head
-                        series.setdefault(head, value + 0.0)  # -0 has become 0
+                        series.setdefault(head, value + 0.0)  # turns -0 into 0
             starts = None
             if family.type is FamilyType.COUNTER:
                 starts = self._starts.of(family, series, at_ns, snapshot.steady_at)
@@ -175,7 +175,7 @@ class Encoder:
             heads = heads_by_row[rows].tolist()
         series: dict[bytes, float] = {}
         for head, value in zip(heads, (values[rows] + 0.0).tolist(), strict=True):
-            series.setdefault(head, value)  # -0 has become 0
+            series.setdefault(head, value)  # turns -0 into 0
         return series
 
     def _head(self, names: Sequence[str], labels: Sequence[str]) -> bytes:

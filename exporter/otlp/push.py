@@ -72,7 +72,7 @@ class PushResult:
 
     accepted: int = 0
     rejected: int = 0
-    """By a receiver that took others of the same request."""
+    """Points rejected by a receiver that took others of the same request."""
     lost: int = 0
     """The receiver was not reached, or refused the request."""
     reason: str = ""

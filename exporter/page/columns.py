@@ -163,7 +163,7 @@ def _team(team: str | None) -> TableCell:
 
 
 TEAM: Final = TableColumn(header="Team", kind="name", cell=lambda row: _team(row.team))
-"""Only where teams are configured."""
+"""Column of teams, which is only shown where teams are configured."""
 COLUMNS: Final = (
     TableColumn(
         header="User and client-id", order=Order.NAME, kind="name", cell=lambda row: entity_cell(row.usage.entity)

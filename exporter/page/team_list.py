@@ -33,7 +33,7 @@ class TeamRow:
 
     quota_type: QuotaType
     usage: float | None
-    """In the units of ``Entity.limit``; None where nothing of it is measured."""
+    """Usage in the units of ``Entity.limit``; None where nothing of it is measured."""
     complete: bool
     """False if some of the usage is unknown, so that usage and used part are the least that they can be."""
     allowed: float | None

@@ -341,7 +341,7 @@ def _differences(answers: _Answers, numbers: Rows) -> Floats:
     """
     Return the throttle times of some entities minus those of the quotas in force, in ms.
 
-    NaN where the difference is unknown.
+    It is NaN where the difference is unknown.
     """
     changes, shadow_ms, base_ms = answers.changes[numbers], answers.throttle_ms[numbers], answers.base_ms[numbers]
     longer = np.where(
@@ -477,7 +477,7 @@ def _places(
     """
     Return the pools in which the shadow has rules: quota types with the nodes that enforce them.
 
-    ``settings`` has brokers, but no node that is only a controller.
+    ``limits.nodes`` has the settings of brokers, but not of nodes that are only controllers.
     """
     nodes = {node.broker for node in joined.nodes}
     leads = {node.broker for node in joined.nodes if node.active_controller}

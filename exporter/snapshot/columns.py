@@ -37,7 +37,7 @@ class Columns:
 
     layout: Layout
     usage: Floats
-    """In the unit of ``Entity.limit``; NaN where the node gave none."""
+    """Usage in the unit of ``Entity.limit``; NaN where the node gave none."""
     throttle_time: Floats
     """
     Average throttle of the last 30 to 60 s in seconds, 0 when there was none, NaN where it is not known.

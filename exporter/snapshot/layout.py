@@ -166,7 +166,7 @@ class Layout:
     types = _Derived(lambda _, entity: TYPES.index(entity.quota_type), np.int8)
     """The number of each quota type in ``TYPES``."""
     limits = _Derived(lambda _, entity: np.nan if entity.limit is None else entity.limit, np.float64)
-    """In the unit of ``Entity.limit``; NaN when unlimited or unknown."""
+    """Limits in the unit of ``Entity.limit``; NaN when unlimited or unknown."""
     bursts = _Derived(lambda _, entity: np.nan if entity.burst_tokens is None else entity.burst_tokens, np.float64)
     """``Entity.burst_tokens``, NaN for an entity without a bucket."""
     limits_unknown = _Derived(lambda _, entity: entity.limit is None and entity.resolution is None, np.bool_)

@@ -160,7 +160,7 @@ class OwnHealth:
     none.
     """
     certificate_ends: Mapping[str, float] = field(default_factory=dict)
-    """Until when certificates are valid, in Unix time, by the file that they are in."""
+    """The Unix time until which certificates are valid, by the file that they are in."""
     log_lines_dropped: int | None = None
     """
     Lines that were not logged since the start, because the log was not read; None where lines are written at once.
@@ -285,7 +285,7 @@ class Peaks:
     """The greatest values of a rolling window, this snapshot's included."""
 
     utilization: Floats
-    """By row of ``Snapshot.columns``, NaN where there is none: entities without details have none."""
+    """Maxima by row of ``Snapshot.columns``; NaN where there is none, as for entities without details."""
     burst_used: Floats
     """Maxima of ``Columns.burst_used``, as ``utilization``."""
     delay_queue_size: Mapping[tuple[str, QuotaType], float]

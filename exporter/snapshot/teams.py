@@ -27,7 +27,7 @@ class TeamSums:
     """
 
     teams: tuple[Team, ...]
-    """As they are configured."""
+    """The teams as they are configured."""
     names: tuple[str, ...]
     """Names of the teams, then the names for no team and for an unknown one."""
     usage: Mapping[QuotaType, Floats]

@@ -91,7 +91,7 @@ class Visibility:
         """
         Return the brokers that would show any client of this kind that they measure now.
 
-        Empty while the brokers of the cluster are unknown.
+        The result is empty while the brokers of the cluster are unknown.
         """
         limits = self._limits
         brokers = set[str]() if limits is None else {*limits.nodes, *limits.releases}

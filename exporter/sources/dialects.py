@@ -528,7 +528,7 @@ JMX_RULES: Final = TextDialect(
 
 
 DIALECTS: Final = (QUOTASCOPE_RULES, KAFKA_2_0_0, JMX_DEFAULT, STRIMZI, CONFLUENT, JMX_RULES)
-"""In the order in which detection looks for their marks."""
+"""All dialects, in the order in which detection looks for their marks."""
 BY_NAME: Final = {dialect.name: dialect for dialect in DIALECTS}
 
 

@@ -39,12 +39,12 @@ class HttpTarget:
     timeout_seconds: float = 60.0
     """Longest wait for one complete answer, and for all that one read needs."""
     username: str | None = None
-    """For basic authentication."""
+    """User for basic authentication."""
     password: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Sent along with every request."""
     tls: ssl.SSLContext | None = field(default=None, repr=False)
-    """For https; None trusts the system's authorities."""
+    """TLS settings for https; None trusts the system's authorities."""
     max_bytes: int = 64 * MEBIBYTE
     """An answer that is longer, decompressed, is not read to its end."""
 

@@ -56,7 +56,7 @@ class SoldKeeper:
         self._highest: dict[tuple[QuotaType, str], float] = {}
         self._layout: Layout | None = None
         self._promised: dict[QuotaType, _Promised] = {}
-        """Of the last layout."""
+        """Limits by quota type, of the last layout."""
 
     def of(self, joined: Snapshot) -> SoldBy:
         """Return the sold part of each broker in a snapshot with all entities; call it for each snapshot, in order."""

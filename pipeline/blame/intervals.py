@@ -240,7 +240,7 @@ def _us(rows: pa.Table, name: str) -> Ints:
 
 
 def _topics(traffic: Column, names: Mapping[str, str]) -> Column:
-    """Return the topic with the most bytes by row, the first of several with as many; null without one."""
+    """Return by row the topic with the most bytes, the first one of equals; null without a topic."""
     of_rows: Column = pc.list_parent_indices(traffic)
     entries: Column = pc.list_flatten(traffic)
     sizes = entries.field("bytes").fill_null(0).to_numpy()

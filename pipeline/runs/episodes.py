@@ -31,11 +31,11 @@ def find_episodes(
     quotas: QuotaSet | None = None,
 ) -> dict[str, Any]:
     """
-    Return the episodes that touch a time, by their begin, as a document; times in it are Unix times in seconds.
+    Return a document of the episodes that touch a time, the first ones first; times are Unix times in seconds.
 
-    Its ``not_covered`` are the times without any request, of a broker by quarter of an hour. The ``rules`` of an
-    episode, which may be two, are null without quotas. A rule is left out if its clients stayed below it, unless the
-    history lacks requests of the broker.
+    Its ``not_covered`` are the times without any request, and the quarters of an hour without one of a broker. The
+    ``rules`` of an episode, which may be two, are null without quotas. A rule is left out if its clients stayed
+    below it, unless the history lacks requests of the broker.
 
     Args:
         folder: folder of the history, as `quotascope ingest` has made it.

@@ -68,7 +68,7 @@ class Spark(Engine):
         doing: str,
         progress: Progress | None = None,
     ) -> Iterable[Answer]:
-        """Return the answers by as many groups as a shuffle has partitions; a worker holds one in memory."""
+        """Return an answer for each partition of a shuffle; a worker holds one partition in memory."""
         with shown(self.spark, doing, progress):
             rows = grouped_by(rows_of(table, columns, self.spark), key)
             return answers_in(collected(apply_in_arrow(rows, GROUP, partial(_answered, work), ANSWER)))

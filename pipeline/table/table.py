@@ -567,7 +567,7 @@ def _of_others(source: Table, followers: Sequence[Follower]) -> Iterator[tuple[T
     If a table has never followed its source, the rows of its own followers are of another table, too.
     """
     pairs = list(_pairs(source, followers))
-    # files first: of two runs that begin at once, the slower one sees the files of the other, and then its epochs
+    # files first: if two runs begin at once, the slower one sees the other's files, and afterwards its epochs
     filled = [bool(table.files()) for table, _ in pairs]
     strangers = set[str]()
     for (table, followed), has_rows in zip(pairs, filled, strict=True):

@@ -186,7 +186,7 @@ def _offsets_behind(sources: Sequence[Json]) -> OffsetsBehind | None:
     """
     Return the offsets of the Kafka source that is farthest behind (KafkaMicroBatchStream.metrics).
 
-    None where no source reports them.
+    Return None where no source reports them.
     """
     offsets = []
     for metrics in (part(source, "metrics") for source in sources):
@@ -219,7 +219,7 @@ def _by_partition(value: object) -> dict[tuple[str, str], int]:
     """
     Return offsets by topic and partition from `{"topic": {"0": 12}}`, which events have as JSON in a text.
 
-    Empty if it is anything else.
+    The result is empty if it is anything else.
     """
     try:
         topics: Any = json.loads(value) if isinstance(value, str) else value

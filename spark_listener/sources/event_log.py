@@ -49,7 +49,7 @@ def log_place(setting: str | None, properties: Mapping[str, str], app_id: str) -
     """
     Return the log of the setting, or the one that Spark writes.
 
-    None if it writes none, or where only Hadoop's clients can read.
+    Return None if it writes none, or where only Hadoop's clients can read.
 
     Args:
         setting: `spark.quotascope.eventLog`.

@@ -88,7 +88,7 @@ class Appended:
 
         A read begins with the batch that holds the offset.
 
-        None when the log does not show what was appended there.
+        Return None when the log does not show what was appended there.
         """
         topic = self._names.get(partition.topic, partition.topic)
         batches = self._batches.get((topic, partition.partition), [])
