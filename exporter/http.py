@@ -106,7 +106,8 @@ def scrape_timeout(header: str | None, config: CollectionConfig) -> float:
     """
     Return the seconds that a collection may take.
 
-    A little less than the scraper waits, never less than half of it, of at least a second; five minutes at most.
+    That is a little less than the scraper waits, but at least half of its timeout, and five minutes at most. A timeout
+    below a second counts as a second.
     """
     try:
         seconds = float(header or "")

@@ -47,8 +47,8 @@ def usage_chart(
 
     Args:
         group: clients that share a limit.
-        limits: theirs, by candidate.
-        drawn: its usage.
+        limits: limits of the group, by candidate.
+        drawn: usage of the group.
         colors: number of the color of each candidate, in the order of the legend.
         zone: time zone of the labels below the time axis.
 
@@ -80,7 +80,7 @@ def _elements(
 
 
 def legend(drawn: GroupUsage, limits: Sequence[LimitLine], unit: Format, *, together: bool = False) -> Iterator[Child]:
-    """Yield the entries of the legend, those of equal limits as one; their number stands for all limits `together`."""
+    """Yield the entries of the legend, one for all equal limits; with `together`, it names them all by their number."""
     if drawn.usage.mean:
         yield key("used, mean", element("path", class_="mean", d="M0 5H22"))
     yield key("peak", element("rect", class_=peak_kind(drawn.usage), width=22, height=10))

@@ -161,8 +161,8 @@ async def read_recent(target: HttpTarget) -> dict[tuple[str, str, str, str], lis
     """
     Return the recent utilization of an exporter's fullest entities in steps of ``STEP_SECONDS``, the latest last.
 
-    By quota type as labels have it, broker, user and client-id; empty where it cannot be read, as of an exporter
-    without it.
+    The keys are quota type (as labels have it), broker, user and client-id. The result is empty if the utilization
+    cannot be read, as from an exporter that lacks it.
     """
     try:
         rows = json.loads(await ask(target, site_of(target) + _RECENT_PATH, EXPORTER_HINT, EXPORTER))["entities"]

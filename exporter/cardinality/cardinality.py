@@ -230,7 +230,7 @@ class Cardinality:
         """
         Return the number of further series by reason and identity, as the exposition would write them.
 
-        Of the maxima of sampling those are counted that have a value now.
+        Maxima of sampling are counted if they have a value now.
         """
         left_out = np.logical_or.reduce([bare, *reasons.values()])
         if not left_out.any():

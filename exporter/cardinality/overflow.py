@@ -51,8 +51,8 @@ class Overflow:
         Return the columns that are shown instead of ``joined``, the same object where all of it is shown in full.
 
         Usage of a fold is the sum of its members. Its throttle time is the longest of them, for a sum of averages means
-        nothing. It has no limit, so no utilization, rule or tokens, and no cause. By identity: what is neither
-        ``exposed`` nor ``folded`` is left out; what is ``bare`` is shown without details.
+        nothing. It has no limit, so no utilization, rule or tokens, and no cause. An identity that is neither
+        ``exposed`` nor ``folded`` is left out; one that is ``bare`` is shown without details.
         """
         bare_rows = bare[view.of_row]
         if exposed.all():

@@ -51,8 +51,8 @@ def parse_document(text: str, subject: str, environ: Mapping[str, str] | None) -
     """
     Parse the text of a configuration file; without ``environ``, ``${NAME}`` stands for itself.
 
-    Raises ``ConfigError``, which calls it ``subject``, when it is not YAML or not a mapping;
-    smaller problems are in the document.
+    Raises ``ConfigError`` about ``subject`` when the text is not YAML or not a mapping; smaller problems are in the
+    document.
     """
     document = ConfigDocument()
     with refusing(lambda problem: ConfigError(subject, [problem])):

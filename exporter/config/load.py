@@ -67,7 +67,7 @@ def build_config(
     """
     Return the configuration as ``load_config`` does, from a document.
 
-    Raises ``ConfigError``, which calls it ``subject``.
+    Raises ``ConfigError`` about ``subject``.
     """
     overrides, unknown = environment_overrides(environ)
     overrides.extend(flags)

@@ -210,7 +210,7 @@ def header_values(values: Mapping[str, SecretStr], files: Mapping[str, Path]) ->
 
 @contextmanager
 def usable(subject: str) -> Iterator[None]:
-    """Raise ``ConfigError``, which calls it ``subject``, for files and values that cannot be used within the block."""
+    """Raise ``ConfigError`` about ``subject`` for files and values that cannot be used within the block."""
     try:
         yield
     except OSError as error:

@@ -69,8 +69,8 @@ def ends_of_files(config: Config, web: WebSettings) -> dict[Path, float]:
 
     The files are those that the configuration and the web config file name.
 
-    Of authorities it is the last, since one that is valid is enough; of a chain the first. Files without a certificate
-    are left out.
+    For authorities it is the last time, since one valid authority is enough; for a chain, it is the first. Files
+    without a certificate are left out.
     """
     ends = {}
     tls = web.config.tls_server_config

@@ -86,9 +86,9 @@ class Episodes:
     """
     The episodes since the exporter started.
 
-    Of those that ended the latest, as far as they fit into ``MOST_CHARACTERS``. Noting a snapshot costs a few array
-    operations, and work for each entity that is throttled or was in the last minute. The begin and the end of an
-    episode are lines of the log, no more than ``MOST_LINES`` in a minute.
+    Of the episodes that ended, only the latest are kept, as many as fit into ``MOST_CHARACTERS``. Noting a snapshot
+    costs a few array operations, and work for each entity that is throttled or was in the last minute. The begin and
+    the end of an episode are lines of the log, no more than ``MOST_LINES`` in a minute.
     """
 
     def __init__(self) -> None:

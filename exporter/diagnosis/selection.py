@@ -191,7 +191,7 @@ def _names(usages: Usages) -> _Key:
     """
     Return the place of each entity in the order of user, then client-id.
 
-    Of equal names the rows of a layout are in the order of type and node.
+    Rows with equal names are in the order of type and node.
     """
     names = [(entity.user, entity.client_id) for entity in usages.columns.layout.entities[usages.rows]]
     places = np.empty(len(names), np.intp)

@@ -44,10 +44,10 @@ class Roster:
     """
     Keeps sources while they are named, and closes those that are not any more.
 
-    A source that stays keeps its object, and with it its connection and all that it has learned of names. One that
-    goes while it is read is closed when no collection reads.
+    A source that stays keeps its object, and with it its connection and all that it has learned of names. One that goes
+    while it is read is closed when no collection reads.
 
-    Several sources may answer for one node. Of those the first is in use: configured sources before found ones, among
+    Several sources may answer for one node. The first of them is in use: configured sources before found ones, among
     either those with an id that the configuration or a discovery confirms, then those that answered for the node first.
     The others stand by. While the source in use fails, all that stand by for its node are read, and the first that
     answers is in use; the one before gets the node back after three good reads in a row.

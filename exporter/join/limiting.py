@@ -100,8 +100,8 @@ def overruled(limits: Limits | None, nodes: Mapping[str, bool], plugins: Contain
     Return the nodes on which the configured quotas may not decide.
 
     Args:
-        limits: The configured quotas and the settings of brokers. Of a node without settings, such as one that is only
-            a controller, those of the brokers are the best guess.
+        limits: The configured quotas and the settings of brokers. For a node without settings, such as one that is
+            only a controller, those of the brokers are the best guess.
         nodes: Nodes by id, True if their beans have tags that Kafka's own quotas do not have.
         plugins: Nodes with MBeans of Strimzi's quotas plugin.
 

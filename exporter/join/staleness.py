@@ -149,8 +149,8 @@ class RecentRows:
     """
     The time at which each entity was last seen in some state, for a minute.
 
-    By row while it is in the layout, and by name when it left. An entity that leaves and comes back in time, as after a
-    change of its beans, is as recent as before.
+    The time is kept by row while the entity is in the layout, and by name after it left. An entity that leaves and
+    comes back in time, as after a change of its beans, is as recent as before.
     """
 
     def __init__(self) -> None:

@@ -71,7 +71,7 @@ def find_rules(snapshot: Snapshot, query: RuleQuery) -> RulesResult:
     """
     Return the rules of a query: those with throttled entities first, then by the highest utilization.
 
-    Of the others, those with unknown entities before those without any.
+    Among the others, rules with unknown entities come before rules without any.
     """
     rules = rule_usage(snapshot.limits, snapshot) if snapshot.limits else []
     matching = [rule for rule in rules if _matches(rule, query, snapshot.thresholds.near_limit)]

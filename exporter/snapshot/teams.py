@@ -21,9 +21,9 @@ class TeamSums:
     """
     Sums over the entities of each team on all nodes, whether they are shown one by one or not.
 
-    By place in ``names``; NaN where there is nothing to add up. Usage and throttled entities that are unknown are left
-    out: the sum is then the least that it can be, as ``usage_complete`` and ``throttled_complete`` say. A limit that is
-    unknown leaves no sum.
+    Sums are by place in ``names``, and NaN where there is nothing to add up. Usage and throttled entities that are
+    unknown are left out: the sum is then the least that it can be, as ``usage_complete`` and ``throttled_complete``
+    say. A limit that is unknown leaves no sum.
     """
 
     teams: tuple[Team, ...]

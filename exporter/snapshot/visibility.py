@@ -169,11 +169,7 @@ class Visibility:
 
 
 def throttled_unseen(node: NodeUsage) -> Mapping[QuotaType, float]:
-    """
-    Return the sizes of delay queues with waiting connections of which the node's answer shows no entity.
-
-    By quota type.
-    """
+    """Return the sizes of delay queues, by quota type, whose connections the node's answer shows no entity for."""
     coverage = node.coverage
     if coverage is None or coverage.tagged:
         return {}

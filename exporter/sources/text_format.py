@@ -32,7 +32,7 @@ def page_of(answer: bytes | bytearray) -> str:
     """
     Return the text of an answer with a line end before it, a character for each of its bytes.
 
-    Of a ``bytearray`` nothing is left, so that it is not held twice. A single character beyond the first 65,536 would
+    A ``bytearray`` is emptied, so that its content is not held twice. A single character beyond the first 65,536 would
     make a text of Python four times as long as its bytes. Almost all of a page is never needed, so ``text_of`` decodes
     the few parts that are. Raises ``SourceUnreadable`` for what is no text, or too many lines.
     """

@@ -41,9 +41,9 @@ class Passwords:
     Checks users and passwords.
 
     A check takes tens of milliseconds of one core or more, depending on its hash, so there is one at a time, beside the
-    event loop, and few may wait; a password that was right is recognized at once until its hash changes. Of those, a
-    keyed digest is kept for each user, and never the password. Unknown users cost as much as known ones.
-    ``pick`` draws a number below another one.
+    event loop, and few may wait; a password that was right is recognized at once until its hash changes. Of a right
+    password, a keyed digest is kept for each user, and never the password itself. Unknown users cost as much as known
+    ones. ``pick`` draws a number below another one.
     """
 
     def __init__(self, pick: Callable[[int], int] = secrets.randbelow) -> None:

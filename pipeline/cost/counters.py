@@ -27,7 +27,8 @@ def uses_of_counters(
     """
     Add up what counters of teams grew by, for each value of the label `cluster`.
 
-    Of exporters of one cluster, the one that counted most in an hour counts for that hour. Counters may begin again.
+    If a cluster has several exporters, the one that counted most in an hour counts for that hour. Counters may begin
+    again.
 
     Args:
         server: the server.

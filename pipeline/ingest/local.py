@@ -136,7 +136,7 @@ def _parsed(
     """
     Parse the lines of files.
 
-    Of a file that breaks off, parse the lines before that, and note the reason in `broken`.
+    If a file breaks off, parse the lines before that, and note the reason in `broken`.
     """
     sizes = [size_of(file) for file in files]
     done, total = 0, sum(sizes)

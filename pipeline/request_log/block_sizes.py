@@ -280,7 +280,7 @@ _TAGGED: Final = tuple(map(attrgetter, ("diverging_epoch", "current_leader", "sn
 
 
 def _any_uncommon(partitions: Sequence[Fetched]) -> bool:
-    """Return whether any partition has what seldom is there, or no size of its records."""
+    """Return whether any partition has a field that is rarely there, or lacks the size of its records."""
     sizes = [partition.records_size_in_bytes for partition in partitions]
     if None in sizes and [
         partition.records for partition in partitions if partition.records_size_in_bytes is None

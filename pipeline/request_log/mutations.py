@@ -130,7 +130,7 @@ class OneSide:
         """
         Add a line; when it was added before, its pair stays.
 
-        Of too many lines the one that came first is dropped.
+        When there are too many lines, drop the one that came first.
         """
         key = _key(row)
         rows = self._rows[key]

@@ -189,7 +189,7 @@ def _step_after(last_step: int | None) -> int:
     """
     Return the number of a step that begins now.
 
-    Of two processes at once each has another number, and so other files.
+    Two processes at once get different numbers, and so different files.
     """
     return max(time.time_ns() // 1_000, 1 + (last_step or 0))
 

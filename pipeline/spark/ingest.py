@@ -174,8 +174,8 @@ def lines_of_files(
     """
     Return the lines of files that Spark can read, as `LINES`.
 
-    Only line feeds end a line. A compressed file is one task's work; zstd needs Spark 4.1 or Hadoop's native library.
-    Of `damaged` files, URIs as Spark names them, the lines of whole members come.
+    Only line feeds end a line. A compressed file is one task's work; zstd needs Spark 4.1 or Hadoop's native library. A
+    file in `damaged`, which has URIs as Spark names them, yields the lines of its whole members.
     """
     files = spark.read.format("text").option("lineSep", "\n")
     texts = files.option("recursiveFileLookup", "true").option("pathGlobFilter", names).load(paths)

@@ -332,9 +332,8 @@ class LogReader:
         """
         Yield the lines that were completed since the last call.
 
-        A last line without a line feed is yielded if it is a whole event.
-        Of a line that is too long to be an event, the beginning is yielded. Blank lines are left out; Windows' and old
-        Macs' line ends are read.
+        A last line without a line feed is yielded if it is a whole event. A line that is too long to be an event is
+        yielded up to a part of its beginning. Blank lines are left out; Windows' and old Macs' line ends are read.
 
         Raises:
             NoEventLog: none of the first lines is an event of Spark.
