@@ -132,7 +132,7 @@ class Attribute:
         """
         The pattern of the MBeans that have it; it may match others as well.
 
-        An optional one that stands alone has its name, which the JVM need not look for.
+        An optional attribute of a single bean has the bean's full name, so that the JVM need not search.
         """
         fixed = "".join(f",{key}={value}" for key, value in self.fixed.items())
         ending = "" if self.optional and not self.free else ",*"

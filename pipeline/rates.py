@@ -79,8 +79,7 @@ def span_ms(history: History, *tables: Table) -> tuple[int, int]:
     """
     Return the second of the first request of a history, and the end of the second of its last one: ms since 1970.
 
-    The period is that of the requests that are replayed, whatever days the roll-ups still have, unless these are among
-    `tables`.
+    The period is that of the requests that are replayed, and of `tables`, which may have earlier days, as roll-ups do.
 
     Raises:
         EmptyHistory: there is no request.

@@ -254,7 +254,7 @@ def _allows(include: Iterable[str], exclude: Iterable[str]) -> Callable[[str], b
     """
     Return whether patterns allow a user or client-id to be shown; None where that is unknown.
 
-    Raises ``ValueError`` for a wrong one.
+    Raises ``ValueError`` for a pattern that is not valid.
     """
     included, excluded = [*map(matcher, include)], [*map(matcher, exclude)]
 

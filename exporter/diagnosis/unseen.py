@@ -209,7 +209,7 @@ def kinds_text(series: Iterable[Series]) -> str:
 
 
 def _none_shown(snapshot: Snapshot, visibility: Visibility, sources: Mapping[str, SourceHealth]) -> Iterator[Finding]:
-    """Yield why no entity is shown, where nothing proves that there are some."""
+    """Yield findings on why no entity is shown, where nothing proves that there are entities."""
     limits = snapshot.limits
     rules = None
     if limits is not None and not all(node.overruled for node in snapshot.nodes):

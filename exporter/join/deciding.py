@@ -153,9 +153,9 @@ def _by_names(layout: Layout, rows: Iterable[int]) -> _ByNames:
 
 def _only(buckets: _ByNames, entity: Entity, layout: Layout, decider: Entity | None) -> int | None:
     """
-    Return the bucket that may decide if there is only one, provided that the rule that decides is known.
+    Return the bucket that may decide, if there is only one, and it has the deciding rule where that is known.
 
-    It need not have a name of the entity.
+    The bucket need not share a name with the entity.
     """
     rows = chain.from_iterable(buckets.get(pair, ()) for pair in overlapping(entity))
     rule = None if decider is None else decider.resolution

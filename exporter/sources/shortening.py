@@ -41,7 +41,7 @@ class Shortening(Protocol):
     """True if no more of it is read."""
 
     def shorten(self, body: bytearray) -> None:
-        """Shorten what there is of a body that is too long; what is not complete at its end stays."""
+        """Shorten a body that is too long, as far as it has arrived; an incomplete line or string at its end stays."""
         ...
 
 

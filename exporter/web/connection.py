@@ -338,9 +338,9 @@ class HttpConnection(web.RequestHandler):
 
 def most_connections(connections: int) -> int:
     """
-    Return the number of these connections that the process can have at once.
+    Return how many of these connections of clients the process can have at once.
 
-    They take at most half of the files that it may open, so that its own connections find some.
+    They take at most half of the files that it may open, so that some are left for its own connections.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return connections if hard == resource.RLIM_INFINITY else min(connections, max(1, hard // 2))

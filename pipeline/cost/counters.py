@@ -80,6 +80,6 @@ def uses_of_counters(
 
 
 def _growth(name: str, selector: str, by: str, seconds: float) -> str:
-    """Return the query for what counters grew by in whole hours: of each, the most that a replica saw."""
+    """Return the query for the growth of counters: for each whole hour, the most that any replica saw."""
     of_hours = f"max by ({by}) (increase({name}{{{selector}}}[{duration(HOUR_S)}]))"
     return f"sum_over_time(({of_hours})[{within(seconds)}:{duration(HOUR_S)}])"

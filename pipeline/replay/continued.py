@@ -210,7 +210,7 @@ def proceed(
 
 
 def _in_time(carried: Carried, rows: pa.Table, now_ms: int) -> tuple[pa.Table, int]:
-    """Return the rows, moved between the time of their broker and a day ahead, and the number of moved ones."""
+    """Return the rows, none of them before their broker's time or a day ahead, and how many were moved for that."""
     brokers = carried.rows["brokers"]
     brokers.columns.setdefault("times", np.zeros((0, 3), np.int64))
     if not len(rows):

@@ -220,7 +220,7 @@ def groups_of(resolved: Sequence[ResolvedRules], entities: int) -> Ints:
     """
     Group the entities that can meet in a sensor under some candidate: a group is replayed together.
 
-    Returns, by entity, the smallest number of an entity of its group (connected components over all resolutions).
+    Return for each entity the smallest number of an entity in its group (connected components of all resolutions).
     """
     roots = list(range(entities))
 
@@ -383,7 +383,7 @@ def memory_ms(candidate: Candidate) -> int:
 
 
 def buckets_of(plan: ReplayPlan, candidates: Sequence[int]) -> tuple[Codes, Buckets, Spreads]:
-    """Return the number of the bucket or rate by candidate and entity, negative for none; and all of these, unused."""
+    """Return the number of the bucket by candidate and entity, negative for none; and unused buckets and rates."""
     chosen = [plan.candidates[candidate].controller_windows for candidate in candidates]
     numbers = np.full((len(candidates), len(plan.frame.entities.users)), -1, np.int32)
     limits: list[Floats] = [np.zeros(0)]

@@ -193,7 +193,7 @@ class Table:
         return log.files_of(self.storage, self._current(), self.layout)
 
     def shards(self) -> dict[int, tuple[File, ...]]:
-        """Return the files of each shard; together they hold every row of each of its users."""
+        """Return the files of each shard, which together hold all rows of the shard's users."""
         groups = groupby(self.files(), key=lambda file: file.shard)
         return {shard: tuple(files) for shard, files in groups}
 

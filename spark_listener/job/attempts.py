@@ -66,8 +66,8 @@ class AttemptCounts:
             if attempt.speculative:
                 return
             # a failure that is not remembered is unknown in a later attempt of the task; in a later attempt of the
-            # stage, it may have been a success with lost output. None are attempts that did not fail and yet are
-            # repeated, as after a denied commit
+            # stage, it may have been a success with lost output. The cause is None for an attempt that did not
+            # fail and yet is repeated, as after a denied commit
             unseen = FailureCause.UNKNOWN if attempt.number else None
             cause = self._to_repeat.pop((attempt.stage, attempt.partition), unseen)
             if cause is not None:

@@ -22,7 +22,7 @@ def row(totals: ClientTotals) -> tuple[Any, ...]:
     """
     Return user, client id, side, throttled ms, responses, longest ms, quota retries.
 
-    Without what depends on the driver's clock.
+    Counts that depend on the driver's clock are left out.
 
     They are Python's own types, whatever they were counted with: the driver may lack the job's numpy.
     """

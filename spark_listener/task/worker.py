@@ -202,7 +202,7 @@ class AttemptCounter:
         """
         Leave the counts that were not reported to the plugin: a file with a line for each client. Raises `OSError`.
 
-        Query, user, client id and side, percent-encoded, then throttled ms, responses and longest ms.
+        A line has query, user, client id and side, percent-encoded, then throttled ms, responses and longest ms.
         """
         with self._lock:
             totals = self.account.totals()
@@ -216,7 +216,7 @@ class AttemptCounter:
             for client_totals in new:
                 self._left.add(client_totals._replace(quota_retries=0))
             for taken_by_client in (self._reported, self._sent):
-                for client_totals in totals:  # except the repeated calls of its admin client
+                for client_totals in totals:  # the calls that an admin client repeated are not taken
                     previous = taken_by_client.get(client_totals.client, ClientTotals(client_totals.client))
                     taken_by_client[client_totals.client] = client_totals._replace(quota_retries=previous.quota_retries)
 

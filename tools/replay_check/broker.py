@@ -199,9 +199,9 @@ class ReplayedBroker:
 
     def bytes_sensor(self, request: Request, kind: QuotaType) -> tuple[str, int] | None:
         """
-        Name of the sensor that a request's bytes were charged to, and when its oldest window began.
+        Return the name of the sensor that a request's bytes were charged to, and when its oldest window began.
 
-        None without a quota.
+        Return None if no quota applies.
         """
         manager = self._managers.of(kind)
         if not manager.quotas_enabled:
