@@ -113,7 +113,7 @@ def property_known_as(key: str, value: str) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a text, and each part of it, is ASCII and surely known as it is."""
+    """Return whether a text is ASCII, and it and each part of it are certainly known unchanged."""
     return text.isascii() and len(text) <= LONGEST_BYTES and _HINT not in text
 
 

@@ -161,10 +161,10 @@ class Cardinality:
 
     def _long(self, view: Grouped, active: Mask) -> Mask:
         """
-        Return, by identity, whether an active one is folded because the names of their pool have too many bytes.
+        Return for each identity whether it is active and folded because the names in its pool have too many bytes.
 
-        The longest come first, of equal ones the last by name: which names there are decides alone, so nothing
-        flutters, and names that somebody makes long for the purpose displace no ordinary one.
+        The longest names are folded first, and of equally long names the last. So only the present names decide,
+        nothing flutters, and names that somebody makes long on purpose displace no ordinary name.
         """
         long = np.zeros(len(view.numbers), np.bool_)
         lengths = view.greatest(view.layout.name_bytes.astype(np.float64))

@@ -219,7 +219,7 @@ class Collection:
                 await adder.look_up(self._join.layout(self._tables(), self._limits.limits))
 
     def _made(self, reads: Sequence[SourceRead], *, over: bool, began: float | None = None) -> Snapshot:
-        """Return the snapshot of these reads. The collection ``began`` then, and may be ``over`` or go on."""
+        """Return the snapshot of these reads, whether the collection that ``began`` then is ``over`` or not."""
         limits, own_health, taken_at, boot_seconds = self._limits, self._own(), self._clock(), self._steady()
         reads_by_node = [source_read.on_clock(taken_at, boot_seconds) for source_read in self._roster.once_each(reads)]
         health = limits.health_on_clock(taken_at, boot_seconds)

@@ -121,9 +121,9 @@ class Trails:
 
     def recall(self, entity: Entity, used: Sequence[float | None]) -> None:
         """
-        Take over what an exporter remembers of an entity that was noted.
+        Take over what an exporter remembers of an entity that was noted already.
 
-        Its utilization in the last steps, the latest last.
+        ``used`` is its utilization in the last steps, the latest last.
         """
         slot = self._slots.get(place_of(entity))
         if slot is None:
@@ -139,7 +139,7 @@ class Trails:
         return [None if isnan(value) else round(value, _DIGITS) for value in used]
 
     def throttled(self, usage: EntityUsage) -> list[bool]:
-        """Return for each of the same steps whether the entity was seen throttled."""
+        """Return for each of the last ``RECENT_STEPS`` whether the entity was seen throttled."""
         return [value > 0 for value in self._recent(2, usage)]
 
     def _recent(self, number: int, usage: EntityUsage) -> list[float]:

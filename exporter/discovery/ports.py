@@ -58,7 +58,7 @@ class PortSearch:
         """
         Return the nodes with the addresses of their agents.
 
-        Those without one are in the problem, with what each port said.
+        Nodes whose agent was not found are in the problem, with the answer of each port.
         """
         keys = {(target.node_id, target.url) for target in nodes.targets}
         self._known = {key: target for key, target in self._known.items() if key in keys}

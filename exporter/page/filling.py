@@ -29,7 +29,7 @@ _EXAMPLES: Final = re.compile(rf"`{USER}` and `{CLIENT_ID}` for the user\s+and t
 
 def filled(text: str, user: str | None, client_id: str | None, limits: Limits | None) -> str:
     """
-    Return a runbook in Markdown for a user and a client-id, None for one that the alert does not have.
+    Return a runbook in Markdown for a user and a client-id; None stands for a name that the alert lacks.
 
     Where the configured quotas are known, a command to set or remove a quota is for the rule that applies to them,
     since a rule that another one overrules has no effect. A command that raises a limit doubles it; instead of a

@@ -61,9 +61,9 @@ class HttpFetch:
         """
         Yield the body of an answer.
 
-        To POST with a ``body`` to send, to GET without; of the target when no ``url`` is given. It counts among the
-        answers of all sources until the end of the block. One that is too long is made shorter by ``shortening`` while
-        it is read. Raises ``SourceError``.
+        The request is a POST if there is a ``body`` to send, else a GET; without a ``url``, it goes to the target. The
+        answer counts among those of all sources until the end of the block. One that is too long is made shorter by
+        ``shortening`` while it is read. Raises ``SourceError``.
         """
         content, usable = Body(doubtful=self.doubtful), False
         deadline = asyncio.get_running_loop().time() + self._target.timeout_seconds

@@ -179,7 +179,7 @@ def _marks(answer: bytes | bytearray) -> Iterator[int]:
     """
     Yield the most marks that each MiB of an answer can hold, including the marks in names.
 
-    Others get their turn between.
+    Other tasks get their turn between two MiB.
     """
     for start in range(0, len(answer), _PIECE_BYTES):
         piece = answer[start : start + _PIECE_BYTES]

@@ -99,7 +99,7 @@ def by_node(answers: Iterable[tuple[str, Target, float]]) -> dict[Entity, dict[s
     """
     Add up answers, by entity and node.
 
-    Ranges of one server add up; of several servers, or exporters, that scraped one node, the greater figures count.
+    Ranges of one server add up. If several servers, or exporters, scraped one node, the greater figures count.
     """
     by_server: dict[tuple[Entity, str, str], Evidence] = defaultdict(Evidence)
     for name, target, value in answers:

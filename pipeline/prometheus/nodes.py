@@ -123,7 +123,7 @@ def _node(by_replica: Mapping[str, Mapping[int, tuple[float, float]]], seconds: 
 
 
 def _paces(by_hour: Mapping[int, tuple[float, float]]) -> list[Pace]:
-    """Return the intervals of hours, of which those that follow each other with the same are one."""
+    """Return the intervals of hours; neighboring hours with the same interval are one."""
     paces: list[Pace] = []
     for hour, (interval_s, _) in by_hour.items():
         if paces and paces[-1].interval_s == interval_s:

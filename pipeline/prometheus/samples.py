@@ -90,7 +90,7 @@ def _labels_in(table: Table, files: Sequence[File]) -> dict[int, tuple[str, str]
 
 
 def nodes_in(table: Table) -> list[Labels]:
-    """Return the labels of all series that are of no entity, of any time."""
+    """Return the labels of all series, of any time, that belong to no entity."""
     texts = _labels_in(table, table.files_of("")).values()
     return [json.loads(text) for text, entity in texts if not entity]
 

@@ -39,7 +39,7 @@ class TagsOf:
         self._other = unnamed(table)
         self._has_users = any(entity.user is not None for entity in table)
         self._clients: dict[Name, list[str]] = defaultdict(list)
-        """Client-ids of the rules by their user; for other users, all of one list are alike."""
+        """Client-ids of the rules by their user; for users without rules of their own, one of a list stands for all."""
         for entity in table:
             if isinstance(entity.client_id, str):
                 self._clients[entity.user].append(entity.client_id)

@@ -271,7 +271,7 @@ def compared(
     """
     Compare the entities that the shadow limits.
 
-    Predictions, scaled by cluster, are those of a time as long as the time after.
+    `scales` makes the predictions, by cluster, those of a time as long as the time after.
     """
     entities = [
         Verified(
