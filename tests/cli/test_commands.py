@@ -310,7 +310,7 @@ def test_a_floor_is_a_key_and_a_limit(text: str, found: tuple[QuotaType, float] 
 
 
 def test_a_floor_is_given_once_for_a_key(run: Run) -> None:
-    """The last of two would win without a word."""
+    """A floor that comes twice for a key is refused, as the last one would win silently."""
     floors = ("--floor", "producer_byte_rate=1", "--floor", "producer_byte_rate=2")
     code, _, errors = run("recommend", "usage", *floors)
     assert (code, "producer_byte_rate is there twice" in errors) == (2, True)

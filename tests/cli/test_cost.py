@@ -86,7 +86,7 @@ def test_clusters_have_the_names_that_are_given(run: Run, here: Path) -> None:
     ],
 )
 def test_options_that_say_nothing_are_refused(run: Run, arguments: str, expected: str) -> None:
-    """Before anything is read, by name."""
+    """Options without effect are refused by name, before anything is read."""
     code, out, err = run("cost", *shlex.split(arguments))
     assert (code, out) == (2, "")
     assert expected in err

@@ -133,7 +133,7 @@ def test_what_is_no_request_log_is_called_so(tmp_path: Path, run: Run) -> None:
 
 @pytest.mark.parametrize("command", [("whatif", "usage", "--candidates", "candidates.yaml"), ("recommend", "usage")])
 def test_outputs_that_cannot_be_written_are_reported_first(tmp_path: Path, run: Run, command: tuple[str, ...]) -> None:
-    """Before anything is read: here there is not even a history."""
+    """Outputs that cannot be written are reported before anything is read: here there is not even a history."""
     code, _, err = run(*command, "--html", tmp_path / "no/page.html")
     assert code == 1
     assert "no/page.html cannot be written: No such file or directory" in err
@@ -141,7 +141,7 @@ def test_outputs_that_cannot_be_written_are_reported_first(tmp_path: Path, run: 
 
 
 def test_each_library_of_the_extra_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message names all missing libraries."""
+    """The error names all missing libraries of the extra."""
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(MissingExtra) as raised:
         options.check_extra()

@@ -128,7 +128,7 @@ def test_a_cluster_without_throttle_times_since_then_is_not_verified(run: Run, p
 
 
 def test_a_query_that_is_given_up(run: Run, tmp_path: Path) -> None:
-    """The error has Prometheus' message and advice."""
+    """The error about a query that Prometheus gave up has its message and advice."""
     fill(tmp_path, scrapes())
     with started(tmp_path, "--query.max-samples=20") as small:
         code, _, err = run("shadow", "verify", TIGHT, "--prometheus", f"http://{small.address}", *times())

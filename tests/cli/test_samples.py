@@ -61,7 +61,7 @@ def test_a_server_that_fails_for_a_while_is_asked_again(monkeypatch: pytest.Monk
 
 
 def test_attempts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the fourth attempt, the refusal names server and reason."""
+    """A server that refuses four attempts is an error with its name and reason."""
     with (
         reading(monkeypatch, *[(503, b"overloaded")] * 5) as (server, remote),
         pytest.raises(QueryRefused, match=r"127\.0\.0\.1.*HTTP 503.*overloaded"),

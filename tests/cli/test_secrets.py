@@ -188,7 +188,7 @@ def refusal(data: dict[str, Any]) -> str:
 
 
 def test_no_message_about_a_mistake_repeats_a_secret(tmp_path: Path) -> None:
-    """Whatever is wrong with whichever value of whichever secret."""
+    """No message repeats a secret, whatever is wrong with its value."""
     certificates = make_certificates(tmp_path)
     canaries = Canaries()
     urls = ["http://127.0.0.1:1/jolokia", "http://127.0.0.1:2/jolokia"]
@@ -289,7 +289,7 @@ async def test_with_everything_that_it_wants(
 async def test_a_refusal_names_the_options(
     exporter: Exporter, certificates: Certificates, user: list[str] | None, password: str, expected: str
 ) -> None:
-    """The message is one sentence, with the options that help, and without the password."""
+    """A refusal is one sentence, with the options that help, and without the password."""
     login = [] if user is None else [*access(certificates), *user]
     code, output, errors = await run("top", "--exporter", exporter.url, *login, QUOTASCOPE_EXPORTER_PASSWORD=password)
     assert (code, output) == (1, "")

@@ -340,7 +340,7 @@ def test_threads_matter_to_waits_alone(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_topic_is_a_uri(run: Run) -> None:
-    """The message names the option."""
+    """A topic that is no URI is an error that names the option."""
     code, _, err = run("shadow", "stream", "--topic", "t", "--candidates", "c", "--into", "/u")
     assert code == 2
     assert "--topic" in err

@@ -49,7 +49,7 @@ def test_file_that_cannot_be_written(command: str, tmp_path: Path, run: Run) -> 
 
 @pytest.mark.parametrize("output", ["--html", "--svg"])
 def test_output_that_cannot_be_written_is_reported_first(output: str, tmp_path: Path, run: Run) -> None:
-    """Before the log is read, which may take long; here there is none."""
+    """An output that cannot be written is reported before the log is read; here there is none."""
     missing = tmp_path / "missing" / "a"
     code, _, err = run("spark", "report", tmp_path / "none", output, missing)
     assert code == 1

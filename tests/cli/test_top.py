@@ -57,7 +57,7 @@ def after(*keys: str) -> Choices:
 
 
 def test_keys_go_through_orders_and_types() -> None:
-    """After the last order the key begins again."""
+    """A key goes through all orders or types, and then begins again."""
     assert after("s").order is TopOrder.USED
     assert after(*"sssss").order is TopOrder.URGENCY
     assert after("t").kind == "produce"
@@ -235,7 +235,7 @@ def test_what_is_shown(choices: Choices, users: list[str]) -> None:
 
 @given(st.lists(st.none() | st.floats(-1e9, 1e9)))
 def test_a_sparkline_has_a_character_for_each_ratio(parts: list[float | None]) -> None:
-    """Whatever the numbers are, on every terminal."""
+    """A sparkline has a character for each ratio, whatever the numbers are, on every terminal."""
     assert len(sparkline(parts)) == len(parts)
     assert sparkline(parts, ascii_only=True).isascii()
 

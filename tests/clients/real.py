@@ -145,11 +145,7 @@ def _reported_ms(kafka: Cluster, side: Side) -> float:
 
 
 class BrokerAccount:
-    """
-    Assert that the means and counts of Kafka's Java clients are within 1 ms of the account.
-
-    One more fetch may have been answered.
-    """
+    """A broker's account of throttle times since its creation, to compare with that of a client."""
 
     def __init__(self, kafka: Cluster, side: Side) -> None:
         self._count = partial(_reported_ms, kafka, side)
@@ -170,7 +166,7 @@ class BrokerAccount:
 
     def agrees_with_estimate(self, totals: ClientTotals) -> None:
         """
-        Assert that the means and counts of Kafka's Java clients are within 1 ms of the account.
+        Assert that the account of a Java client, computed from means and counts, agrees within 1 ms.
 
         One more fetch may have been answered.
         """

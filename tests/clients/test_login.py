@@ -116,7 +116,7 @@ def test_other_answers_of_an_issuer(
 
 
 def test_an_issuer_that_cannot_be_reached(running: Issuer, credentials: ClientCredentials) -> None:
-    """The message names the reason: nothing listens, its certificate is not trusted, its name is unknown."""
+    """An unreachable issuer is an error with its reason: no listener, an untrusted certificate, an unknown name."""
     for changed, words in (
         (replace(credentials, url="http://127.0.0.1:1/t"), "connection refused"),
         (replace(credentials, tls=Tls()), "its certificate is not trusted"),
@@ -274,7 +274,7 @@ def test_a_command_prints_a_token(code: str, words: str | None) -> None:
 
 @pytest.mark.parametrize("name", ["/nowhere/kafka-token", "nul\0"])
 def test_a_command_that_cannot_be_run(name: str) -> None:
-    """The message names the command."""
+    """A command that cannot be run is named in the error."""
     with pytest.raises(CredentialsUnavailable, match=r"token command .*cannot be run"):
         TokenCommand(arguments=(name,)).fetch(5)
 
@@ -314,7 +314,7 @@ def test_the_signer_makes_a_token_of_aws_credentials(aws: pytest.MonkeyPatch) ->
 
 
 def test_what_aws_lacks_is_named(aws: pytest.MonkeyPatch) -> None:
-    """The message names missing credentials, a missing region and an unknown profile."""
+    """Missing credentials, a missing region and an unknown profile of AWS are named."""
     for source, environ, words in (
         (MskIam(), {}, "AWS IAM: no region: set it, or AWS_REGION"),
         (MskIam(region="eu-west-1"), {}, "AWS IAM: no credentials: set AWS_PROFILE"),
@@ -336,7 +336,7 @@ def test_what_aws_lacks_is_named(aws: pytest.MonkeyPatch) -> None:
 def test_a_missing_library_is_named(
     monkeypatch: pytest.MonkeyPatch, mechanism: SaslMechanism, module: str, login: dict[str, Any], words: str
 ) -> None:
-    """The error comes before a connection, with the library to install."""
+    """A missing library is named before a connection, with the command that installs it."""
     monkeypatch.setitem(sys.modules, module, None)
     connection = Connection(
         bootstrap_servers=("broker-1:9092",),

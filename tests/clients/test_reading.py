@@ -18,7 +18,7 @@ def test_a_file_is_read_as_a_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("length", "size"), [(2 << 10, "2 KiB"), (1 << 20, "1 MiB")])
 def test_a_longer_file_is_refused(tmp_path: Path, length: int, size: str) -> None:
-    """The message has the bound and the file."""
+    """A file beyond the maximum length is refused with its name and the maximum."""
     file = tmp_path / "file"
     file.write_bytes(b"x" * (length + 1))
     with pytest.raises(OSError, match=f"larger than {size}") as raised:

@@ -232,7 +232,7 @@ def test_a_vectors_file_is_needed(tmp_path: Path, content: str | None, reason: s
 
 
 def test_the_command_needs_a_vectors_file() -> None:
-    """The error is one line, not a traceback and not a success."""
+    """A missing vectors file is an error of one line, and neither a traceback nor a success."""
     code, lines, error = _command(Path("/nonexistent"))
     assert (code, lines) == (2, [])
     assert error == "conformance: /nonexistent: No such file or directory\n"

@@ -58,7 +58,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 
 def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the command that installs the extra."""
+    """A missing extra is an error with the command that installs it."""
     for name in [*sys.modules]:
         if name.startswith(("quotascope.dashboards.boards", "quotascope.dashboards.p")):
             monkeypatch.delitem(sys.modules, name)

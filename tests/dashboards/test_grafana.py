@@ -41,7 +41,7 @@ def test_dashboards_come_into_a_folder_of_their_own(fake: FakeGrafana) -> None:
 
 
 def test_a_refused_token_is_explained_and_never_shown(fake: FakeGrafana) -> None:
-    """The error has Grafana's message and the role that the token needs."""
+    """A refused token is an error with Grafana's message and the needed role, and is not shown."""
     with pytest.raises(GrafanaError) as failure:
         push_all(_at(fake, token=SECRET), BOARDS)
     assert "401 Invalid API key" in str(failure.value)
@@ -78,7 +78,7 @@ def test_an_unknown_certificate_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_no_certificate_is_named(tmp_path: Path) -> None:
-    """Before anything is asked."""
+    """A file that is no certificate is named before Grafana is asked."""
     file = tmp_path / "ca.pem"
     file.write_text("no certificate")
     with pytest.raises(GrafanaError, match=r"cannot use .*ca\.pem"):

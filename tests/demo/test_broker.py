@@ -73,7 +73,7 @@ def test_one_request(
     value: float,
 ) -> None:
     """
-    The answer has its throttle, the refused part and a metric afterwards.
+    A request's answer has its throttle, the refused part and a metric.
 
     A channel that is not throttled is read again at once.
     """

@@ -120,7 +120,7 @@ def test_limits_hold() -> None:
 
 
 def test_two_runs_are_alike(minute: Simulation) -> None:
-    """The same minute again gives the same numbers."""
+    """Two runs of the same minute give the same numbers."""
     again = played(60)
     for name in ("throttle-time", "byte-rate"):
         assert values(again, name, END_MS) == pytest.approx(values(minute, name, END_MS), rel=0, abs=0, nan_ok=True)

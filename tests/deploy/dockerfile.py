@@ -41,7 +41,7 @@ def words(keyword: str) -> list[str]:
 
 
 def copy_context(target: Path) -> None:
-    """Copy what the builder gets: what `.dockerignore` lets through."""
+    """Copy the files that `.dockerignore` lets the builder have."""
     lines = IGNORE.read_text().splitlines()
     ignored = (line.removeprefix("**/") for line in lines if line.startswith("**/"))
     without = shutil.ignore_patterns(*ignored)

@@ -96,7 +96,7 @@ def test_configuration_is_the_same() -> None:
 
 
 def test_rules_and_dashboards_are_the_generated_ones() -> None:
-    """The texts are equal: expressions and legends have braces, which are no templates of Helm."""
+    """Rendered rules and dashboards equal the generated ones, whose braces are no templates of Helm."""
     for profile in Profile:
         rules = yaml.safe_load(operator_file(Site(profile=profile)))
         assert one("PrometheusRule", "--set", f"rules.profile={profile}")["spec"] == rules["spec"]

@@ -41,7 +41,7 @@ async def serve() -> AsyncIterator[Serve]:
 
 
 async def test_the_page_is_read_again_after_the_clock_was_set_back() -> None:
-    """The page shows how old its snapshot is, though the snapshot's time is an hour ahead."""
+    """The page shows the age of its snapshot, though the snapshot's time is an hour ahead."""
     now_seconds = NOW
     source = ScriptedSource()
     collection = Collection([source], LimitsRefresh(), 0, clock=lambda: now_seconds)

@@ -232,7 +232,7 @@ def test_a_failure_is_logged_again_when_its_kind_changes() -> None:
 
 
 def test_at_once_and_then_once_a_minute() -> None:
-    """The line has the count since the last line, and the details of this time."""
+    """A repeated line is logged at once and then once a minute, with the count and the latest details."""
     now_seconds = 0.0
     event = RateLimitedLog("it rains", clock=lambda: now_seconds)
     with capture_logs() as lines:

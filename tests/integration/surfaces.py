@@ -47,7 +47,7 @@ _THROTTLED: Final = re.compile(r"KafkaQuota(Produce|Fetch|Request|Mutation)Throt
 
 
 def of_metrics(page: Page) -> Rows:
-    """Return what `/metrics` says: series of four families, joined by their labels."""
+    """Return the rows of `/metrics`: series of four families, joined by their labels."""
 
     def row(quota_type: str, user: str, client_id: str, throttle: float) -> Row:
         labels = {"quota_type": quota_type, "user": user, "client_id": client_id}
@@ -72,7 +72,7 @@ def of_metrics(page: Page) -> Rows:
 
 
 def of_documents(entities: Iterable[Mapping[str, Any]]) -> Rows:
-    """Return what the JSON of entities or episodes says, of those under a limit."""
+    """Return the rows of the JSON of entities or episodes, of those under a limit."""
 
     def rule(entity: Mapping[str, Any]) -> str:
         if entity["cause"] == "controller_mutation":
@@ -89,7 +89,7 @@ def of_documents(entities: Iterable[Mapping[str, Any]]) -> Rows:
 
 
 def of_tables(html: str) -> Rows:
-    """Return what tables of entities on a page say, of those under a limit."""
+    """Return the rows of a page's tables of entities, of those under a limit."""
     rows = dict[Entity, Row]()
     for line in _Tables(html).lines:
         if not line.keys() >= {"Quota", "Used", "Throttle", "Rule"} or not line["Used"].endswith("%"):
@@ -112,7 +112,7 @@ def of_rules(html: str) -> Mapping[tuple[str, str], tuple[str, str]]:
 
 
 def of_terminal(text: str, entities: Mapping[str, tuple[str, str]]) -> Rows:
-    """Return what `status` and `top` print; `entities` are user and client-id by the words for them."""
+    """Return the rows that `status` and `top` print; `entities` are user and client-id by the words for them."""
     return {
         (
             {"controller": "controller_mutation"}.get(match["quota"], match["quota"]),
@@ -125,7 +125,7 @@ def of_terminal(text: str, entities: Mapping[str, tuple[str, str]]) -> Rows:
 
 
 def of_alerts(alerts: Iterable[Mapping[str, Any]], rules: Mapping[str, str]) -> Rows:
-    """Return what the alerts on throttled entities say; `rules` are names by the words for them there."""
+    """Return the rows of the alerts on throttled entities; `rules` are names by the words for them there."""
     rows = dict[Entity, Row]()
     for alert in alerts:
         labels = alert["labels"]

@@ -385,7 +385,7 @@ def similar(value: float, other: float) -> bool:
 
 @pytest.mark.parametrize("client", SILENT, ids=str)
 def test_the_silent_clients_are_muted_most_of_the_time_by_short_throttles(scene: Scene, client: Client) -> None:
-    """The clients' own counts show that the scene is what it is about."""
+    """The clients' own counts show that silent clients are muted most of the time by short throttles."""
     assert scene.mean_throttle(client) < 1
     assert sum(scene.loads[client.name].throttles_ms) / 1000 > scene.seconds[client.name] / 2
 
@@ -448,7 +448,7 @@ def test_a_client_near_its_limit_is_not_throttled(scene: Scene, surface: str) ->
 
 @pytest.mark.parametrize("client", CLIENTS, ids=str)
 def test_rules_count_whom_they_throttle(scene: Scene, client: Client) -> None:
-    """The page and the API have the same numbers."""
+    """The page and the API count the same throttled clients for a rule."""
     (rule,) = (candidate for candidate in scene.said.rules if candidate["rule"] == client.rule)
     throttled = int(client.throttled)
     assert (rule["entities"], rule["throttled"], rule["value"]) == (1, throttled, client.limit)
@@ -462,7 +462,7 @@ def test_the_request_quota_of_forwarded_requests_throttles_no_entity(scene: Scen
 
 
 def test_an_idle_rule_is_said_to_be_idle(scene: Scene) -> None:
-    """The page and the API report the rule without usage."""
+    """The page and the API report a rule without usage as idle."""
     (rule,) = (candidate for candidate in scene.said.rules if candidate["rule"] == IDLE)
     assert (rule["entities"], rule["throttled"], rule["utilization"]) == (0, 0, None)
     assert scene.said.rules_page["produce", IDLE] == ("none", "-")
@@ -560,7 +560,7 @@ def test_a_raised_limit_of_a_client_that_is_held_back_is_a_bound(scene: Scene) -
 
 
 def test_the_bound_holds_when_the_limit_is_raised(scene: Scene) -> None:
-    """The client uses more than was predicted as the least: it was held back."""
+    """A held-back client uses more under the raised limit than the predicted lower bound."""
     (affected,) = scene.said.plan["affected"]
     assert scene.raised > SMALL_BATCHES.limit / RAISED
     assert scene.raised > affected["new_utilization"] / 2

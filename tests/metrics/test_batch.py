@@ -158,7 +158,7 @@ def test_nothing_is_recorded_without_rules() -> None:
     ],
 )
 def test_refuses_what_does_not_fit(whose: object, values: object, times_ms: object, reason: str) -> None:
-    """The message says which array is wrong, and no record of the batch was made."""
+    """A batch whose arrays do not fit is refused with the wrong one, and nothing is recorded."""
     created = sensors(1e9)
     with pytest.raises(MalformedBatch, match=reason):
         record_many(created, whose, values, times_ms)  # type: ignore[arg-type]

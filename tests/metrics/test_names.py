@@ -39,7 +39,7 @@ from quotascope.metrics.kafka.sanitizer import desanitize, sanitize
     ],
 )
 def test_as_kafka_writes_it(name: str, sanitized: str) -> None:
-    """The figures are those of Kafka's own class on Java 17."""
+    """Names are sanitized as by Kafka's own class on Java 17."""
     assert sanitize(name) == sanitized
 
 
@@ -104,7 +104,7 @@ any_text = texts | broken_texts
     ],
 )
 def test_quotes_as_kafka_does(value: str, quoted: str) -> None:
-    """The figures are those of Kafka's and Java's own classes."""
+    """Names are quoted as by Kafka's and Java's own classes."""
     assert quote_tag_value(value) == quoted
 
 

@@ -72,9 +72,9 @@ def test_a_throttled_fetch_weighs_what_it_would_have_read(
 ) -> None:
     """A throttled fetch, whose answer is empty, has the size that it would have read."""
     log = log_of(lines, "log")
-    found = FetchSizes(log, decided(log))
+    fetch_sizes = FetchSizes(log, decided(log))
     for (line_number, most), records in sizes.items():
-        assert found.size(line_number, most) == (None if records is None else records + OVERHEAD)
+        assert fetch_sizes.size(line_number, most) == (None if records is None else records + OVERHEAD)
 
 
 def test_answered_fetches_of_a_real_log_could_have_been_rebuilt() -> None:
@@ -134,8 +134,8 @@ def test_a_request_that_waited_for_no_one_was_decided_before() -> None:
     )
     requests = decided(log)
     assert [request.completed_ms - request.decided_ms for request in requests] == [10, 10, 10]
-    found = Appended(log, requests).available(Wanted("t", 0, 9, 1), FAR)
-    assert found == Available(700, 700)
+    available = Appended(log, requests).available(Wanted("t", 0, 9, 1), FAR)
+    assert available == Available(700, 700)
 
 
 def _altered(value: float | None, second: int) -> bytes:
@@ -166,8 +166,11 @@ def test_the_file_says_which_rules_were_in_force(
 ) -> None:
     """The log says since when."""
     log = log_of([_altered(value, second) for second, value in enumerate(logged)], "log")
-    found, changed = timed(rules_of_text(text), changes_in(log))
-    assert (found, [(change.key, change.value) for change in changed]) == (start, [(ALICE, value) for value in changes])
+    first_rules, changed = timed(rules_of_text(text), changes_in(log))
+    assert (first_rules, [(change.key, change.value) for change in changed]) == (
+        start,
+        [(ALICE, value) for value in changes],
+    )
 
 
 def test_mutations_are_charged_topic_by_topic() -> None:

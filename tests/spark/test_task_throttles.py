@@ -42,7 +42,7 @@ def fails_while_rows_are_made(reported: Reported, throttles: JobThrottles) -> It
 
 
 def is_wrapped_outside(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
-    """The note is on the cause, and Python prints that, too."""
+    """Fail with the note on the cause of another exception, which Python prints, too."""
     try:
         return list(fails_within(reported, throttles))
     except ValueError as error:

@@ -100,7 +100,7 @@ def test_a_refusal_is_the_librarys_error_and_ours(options: RetryOptions) -> None
 
 
 def test_wrong_arguments_are_reported_at_once() -> None:
-    """The error comes before there is a future."""
+    """Wrong arguments are an error before there is a future."""
 
     def ask(_: Sequence[str], __: float) -> Futures:
         raise TypeError("expected a list")

@@ -281,7 +281,7 @@ def test_the_path_may_be_left_out(given_url: str, url: str) -> None:
     ],
 )
 def test_mistakes_in_address_and_login_name_their_option(url: str, login: dict[str, Any], problem: str) -> None:
-    """The message shows no password, which others could see in an address."""
+    """A mistake in address or login names its option, without the password."""
     with pytest.raises(ConfigError, match=problem) as caught:
         exporter_target(url, **login)
     assert "s3cret" not in str(caught.value)

@@ -184,7 +184,7 @@ def throttles(*states: Snapshot, **parameters: str) -> dict[str, Any]:
     ],
 )
 def test_episodes_of_a_client(parameters: dict[str, str], expected: list[int]) -> None:
-    """The list has the episodes of each entity that its requests count under, as of its longest throttle time."""
+    """A client has the episodes of each entity that its requests count under."""
     usages = [
         usage(configured=limits(), usage=2_000.0, limit=1_000.0, throttle_time_seconds=0.5),
         usage(QuotaType.REQUEST, "", "app", throttle_time_seconds=1.0),

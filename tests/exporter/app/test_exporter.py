@@ -101,7 +101,7 @@ async def test_requests_under_way_are_answered_before_the_end() -> None:
 
 
 async def test_port_in_use_is_one_clear_error() -> None:
-    """The message names address, port and reason, and nothing is left open."""
+    """A port in use is an error with address, port and reason, and nothing is left open."""
     source = ScriptedSource()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

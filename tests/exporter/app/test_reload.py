@@ -249,7 +249,7 @@ async def test_what_needs_a_restart_is_reported_and_left() -> None:
 
 
 async def test_signals_during_a_reload_become_one_more() -> None:
-    """The last state of the file is read in any case, and never two at once."""
+    """Signals during a reload cause one more, so that the last state of the file is read."""
     world = World()
     running = asyncio.create_task(world.reloader.run(world))
     world.go_on.clear()

@@ -96,7 +96,7 @@ async def test_a_push_is_tried_where_one_is_configured() -> None:
 
 
 async def test_the_cluster_is_asked_once() -> None:
-    """However many checks look at its answers; its connection is closed at the end."""
+    """The cluster is asked once, however many checks use its answers, and the connection is closed at the end."""
     opened: list[ScriptedAdmin] = []
 
     def admin(_: KafkaConfig) -> ScriptedAdmin:

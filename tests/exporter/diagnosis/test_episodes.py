@@ -214,7 +214,7 @@ def test_other_gaps() -> None:
 
 
 def test_begin_and_end_are_lines_of_the_log() -> None:
-    """The lines say who, when, how long, how much and by which rule."""
+    """Begin and end of an episode are log lines with the entity, time, length, size and rule."""
     slow = usage(configured=limits(), limit=1_000.0, usage=2_000.0, throttle_time_seconds=SLOW)
     episodes = Episodes()
     with capture_logs() as lines:

@@ -131,7 +131,7 @@ def test_no_slip(rule: QuotaEntity, clients: list[tuple[str, str]], other_rules:
     "changes", [{"nodes": ()}, {"unsent": 1}, {"nodes": (NodeUsage(broker="1", quota_callback=True, overruled=True),)}]
 )
 def test_what_is_not_known_is_no_slip(changes: dict[str, Any]) -> None:
-    """While a node cannot be read, or a callback decides, no rule is known to apply to no client."""
+    """No rule is called misnamed while a node is unread or a callback decides."""
     configured = rules(QuotaEntity("User:erin"), EVERY)
     assert found(configured, measured(configured, ("erin", ""), **changes)) == {}
 
@@ -175,7 +175,7 @@ def test_rules_that_are_to_be_set() -> None:
 
 
 def test_many_slips_are_counted() -> None:
-    """The first have a finding each."""
+    """The first misnamed rules have a finding each, and the others are counted."""
     wrong: Iterable[QuotaEntity] = [QuotaEntity(f"User:u{number}") for number in range(7)]
     configured = rules(*wrong, EVERY)
     codes = [finding.code for finding in quota_findings(measured(configured, ("erin", "")))]

@@ -22,7 +22,7 @@ UNLIMITED = inf
 
 
 def test_handlers_are_idle_for_no_more_than_all_of_the_time() -> None:
-    """The number that a combined node reports for two pools together does not say how idle either is."""
+    """The idle ratio is at most 100 %, and unknown if a combined node reports two pools together."""
     texts = {0.041: "4% on node 1", 1.01: "100% on node 1", 1.87: "unknown"}
     nodes = {idle: (NodeUsage(broker="1", numbers=idle_share(idle)),) for idle in texts}
     assert {idle: units.handlers_idle(snapshot(nodes=node)) for idle, node in nodes.items()} == texts
@@ -127,7 +127,7 @@ def test_names_of_entities_and_rules() -> None:
 
 
 def test_what_is_not_shown_one_by_one() -> None:
-    """The text has every reason with its number; none when there is none."""
+    """The text has every reason for hidden entities with its number, and is empty without any."""
     assert units.left_out(snapshot()) == ""
     folds = Folds(overflow=1_200, excluded=3, idle=4)
     assert units.left_out(snapshot(folds=folds)) == "1200 folded, 3 excluded, 4 idle"

@@ -47,8 +47,8 @@ FOR_ALL = {
 
 def shows(*kinds: EntityKind, quota_type: QuotaType = PRODUCE, **changes: Any) -> Coverage:
     of_type = frozenset({quota_type}) if kinds else frozenset[QuotaType]()
-    given_: dict[str, Any] = {"kinds": {quota_type: frozenset(kinds)}, "usages": of_type, "throttle_times": of_type}
-    return Coverage(**(given_ if kinds else {}), **changes)
+    parts: dict[str, Any] = {"kinds": {quota_type: frozenset(kinds)}, "usages": of_type, "throttle_times": of_type}
+    return Coverage(**(parts if kinds else {}), **changes)
 
 
 def nodes(*coverages: Coverage | None, **changes: Any) -> dict[str, Any]:
@@ -94,11 +94,11 @@ def test_a_quiet_broker_is_no_fault_where_its_rules_show_clients_elsewhere(
     coverages: Sequence[Coverage], dialect: str, changes: Any, severity: FindingSeverity
 ) -> None:
     """A quiet broker is no fault where its rules show clients elsewhere, but doubtful after throttles."""
-    given_ = nodes(*coverages)
-    first_node, second = given_["nodes"]
-    given_["nodes"] = first_node, replace(second, **changes)
-    given_["sources"] = given_["sources"][0], replace(given_["sources"][1], dialect=dialect)
-    (finding,) = diagnose(snapshot(usage(), **given_))
+    parts = nodes(*coverages)
+    first_node, second = parts["nodes"]
+    parts["nodes"] = first_node, replace(second, **changes)
+    parts["sources"] = parts["sources"][0], replace(parts["sources"][1], dialect=dialect)
+    (finding,) = diagnose(snapshot(usage(), **parts))
     assert (finding.code in UNCERTAIN, finding.severity) == (True, severity)
 
 
@@ -106,9 +106,9 @@ def test_a_quiet_broker_is_no_fault_where_its_rules_show_clients_elsewhere(
     ("dialect", "severity"), [("kafka_2_0_0", FindingSeverity.NOTE), ("prometheus", FindingSeverity.WARNING)]
 )
 def test_a_quiet_cluster_is_no_fault_where_agents_name_quota_metrics(dialect: str, severity: FindingSeverity) -> None:
-    given_ = nodes(Coverage())
-    given_["sources"] = tuple(replace(source, dialect=dialect, hint="check it") for source in given_["sources"])
-    findings = diagnose(snapshot(**given_ | {"limits": replace(RULES, nodes=given_["limits"].nodes)}))
+    parts = nodes(Coverage())
+    parts["sources"] = tuple(replace(source, dialect=dialect, hint="check it") for source in parts["sources"])
+    findings = diagnose(snapshot(**parts | {"limits": replace(RULES, nodes=parts["limits"].nodes)}))
     assert [finding.code for finding in findings] == ["no_client_shown", "source_without_entities"]
     assert {finding.severity for finding in findings} == {severity}
 
@@ -116,20 +116,20 @@ def test_a_quiet_cluster_is_no_fault_where_agents_name_quota_metrics(dialect: st
 def test_a_label_that_was_left_out_is_named_while_it_may_be_a_tag() -> None:
     """The Admin API decides; a note keeps nothing from working."""
     for callback, count in ((None, 1), (True, 1), (False, 0)):
-        given_ = nodes(replace(COMPLETE, labels_of_page=("tier", "l\nm")), quota_callback=callback)
+        parts = nodes(replace(COMPLETE, labels_of_page=("tier", "l\nm")), quota_callback=callback)
         findings = [
-            finding for finding in quota_findings(snapshot(usage(), **given_)) if finding.code == "label_left_out"
+            finding for finding in quota_findings(snapshot(usage(), **parts)) if finding.code == "label_left_out"
         ]
         assert len(findings) == count
         assert all("(tier, l m)" in finding.text and finding.severity is FindingSeverity.NOTE for finding in findings)
-        assert "label_left_out" not in codes(snapshot(usage(), **given_))
+        assert "label_left_out" not in codes(snapshot(usage(), **parts))
 
 
 @pytest.mark.parametrize("seconds", [0.38, 29.9, 380.0])
 def test_throttle_times_whose_unit_only_a_name_says_are_named(seconds: float) -> None:
     """A note, or a problem where clients would have given up by then."""
-    given_ = nodes(replace(COMPLETE, in_seconds="throttle_seconds"))
-    state = snapshot(usage(throttle_time_seconds=seconds), **given_)
+    parts = nodes(replace(COMPLETE, in_seconds="throttle_seconds"))
+    state = snapshot(usage(throttle_time_seconds=seconds), **parts)
     (finding,) = [finding for finding in quota_findings(state) if finding.code == "unit_by_name"]
     is_long = seconds > 30
     assert ("(throttle_seconds), up to 380 s" if is_long else "(throttle_seconds);") in finding.text
@@ -180,9 +180,9 @@ def test_an_idle_rule_is_not_visible_where_an_agent_may_hide_its_clients(
     coverages: Sequence[Coverage | None], hidden: Mapping[str, Sequence[str]]
 ) -> None:
     """Where an agent may hide clients, hits of a rule are unknown and no name is called misspelled."""
-    given_ = nodes(*coverages)
-    configured = replace(RULES, nodes=given_["limits"].nodes)
-    state = snapshot(usage(user="carol"), **given_ | {"limits": configured})
+    parts = nodes(*coverages)
+    configured = replace(RULES, nodes=parts["limits"].nodes)
+    state = snapshot(usage(user="carol"), **parts | {"limits": configured})
     rules = {str(rule.entity): rule for rule in rule_usage(configured, state)}
     assert {name: list(rule.hidden_on) for name, rule in rules.items() if rule.hidden_on} == hidden
     assert {name for name, rule in rules.items() if rule.hits is None} == hidden.keys()

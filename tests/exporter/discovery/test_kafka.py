@@ -91,7 +91,7 @@ async def test_broker_that_an_old_cluster_reports_no_more_is_kept_for_an_hour() 
 
 
 async def test_cluster_that_cannot_be_asked() -> None:
-    """The error says why; afterwards the connection is released."""
+    """A cluster that cannot be asked is an error with the reason, and the connection is released."""
     admin = ScriptedAdmin()
     admin.errors["brokers"] = AdminUnreachable(("a:1",), "connection refused")
     looking = finder(admin)

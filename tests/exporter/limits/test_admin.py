@@ -167,7 +167,7 @@ async def test_a_broker_that_hangs_leaves_the_others(admin: ScriptedAdmin) -> No
 
 
 async def test_close_ends_the_connection(source: AdminLimits, admin: ScriptedAdmin) -> None:
-    """The client is ours to close."""
+    """Closing the source closes its client."""
     await source.close()
     assert admin.closed
 

@@ -159,7 +159,7 @@ async def test_read_that_hangs_or_has_a_defect(source: ScriptedLimits, refresh: 
 
 
 async def test_settled_after_the_first_outcome(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
-    """The first collection waits for limits, but not for success."""
+    """The first collection waits until a first read of limits has ended, even with an error."""
     waiting = asyncio.create_task(refresh.settled.wait())
     await asyncio.sleep(0)
     assert not waiting.done()

@@ -198,7 +198,7 @@ async def test_an_exporter_that_is_not_there() -> None:
 
 
 async def test_something_else_at_the_address() -> None:
-    """The answer of another program is no answer, even if it is JSON."""
+    """The answer of another program is an error, even if it is JSON."""
     health = b'{"findings": [], "severity": "ok", "version": "1", "limits_known": true, "taken_at": %s, "runbooks": %s}'
     for body, expected in (
         (b"hello", "no JSON"),

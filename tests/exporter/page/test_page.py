@@ -324,7 +324,7 @@ def test_hostile_text_is_text(long: int) -> None:
 
 
 def test_a_page_stays_small() -> None:
-    """However many entities, sources, nodes and limits there are."""
+    """A page stays small, however many entities, sources, nodes and limits there are."""
     crowd = [usage(user=f"u{n}", limit=1.0, usage=1.0) for n in range(3_000)]
     names = [f"10.0.{n >> 8}.{n & 255}" for n in range(3_000)]
     many = snapshot(

@@ -70,7 +70,7 @@ def factor_of(column: BeanColumn) -> float:
 
 
 def test_every_attribute_of_brokers_has_one_rule() -> None:
-    """The file is the table, nothing more and nothing less."""
+    """The rule file has one rule for every attribute of the table, and no other rule."""
     reported = [(rule["name"], rule["pattern"]) for rule in FILE["rules"]]
     assert len(set(reported)) == len(reported) == len(NAMES)
     assert [name.attribute for name in NAMES] == [*ATTRIBUTES]

@@ -165,7 +165,7 @@ def test_every_name_comes_back(
     user: str,
     client_id: str,
 ) -> None:
-    """However hostile users and client ids are."""
+    """Users and client-ids are read back, however hostile they are."""
     if not user and not client_id:
         return
     kind = "quota" if dialect is KAFKA_2_0_0 else quota_type.group.lower()

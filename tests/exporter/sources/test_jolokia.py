@@ -78,7 +78,7 @@ FORBIDDEN = {"status": 403, "error": "Reading attribute is forbidden"}
 
 @pytest.mark.parametrize(("refusal", "request_"), [(MISSING, FIRST), (FORBIDDEN, PLUGIN)], ids=["404", "plugin"])
 def test_what_is_missing_is_nothing_special(refusal: object, request_: ReadRequest) -> None:
-    """A broker has no controller's beans; a policy written for Kafka's own domains need not allow a plugin."""
+    """Missing beans of a controller, or of a plugin that a policy forbids, are no error."""
     keys, values = numbers_in(items(refusal), [request_])
     assert (keys, values.size) == ([], 0)
 

@@ -67,7 +67,7 @@ async def limits_of(series: Sequence[dict[str, Any]]) -> ExporterLimits:
 
 def entities_on_page(page: bytes) -> set[tuple[QuotaType, bool, str, str]]:
     """Return quota type, tags, and if it is a throttle time, of each entity on a page."""
-    found = set()
+    entities = set()
     for column in TextReader().read(page).layout.columns:
         attribute = attribute_of(column)
         if attribute is None or attribute.quota_type is None or "user" not in attribute.free or attribute.open:
@@ -75,15 +75,15 @@ def entities_on_page(page: bytes) -> set[tuple[QuotaType, bool, str, str]]:
         if attribute.meaning in {Meaning.USAGE, Meaning.THROTTLE_TIME}:
             is_throttle = attribute.meaning is Meaning.THROTTLE_TIME
             names = column.bean.get("user") or "", column.bean.get("client-id") or ""
-            found.add((attribute.quota_type, is_throttle, *names))
-    return found
+            entities.add((attribute.quota_type, is_throttle, *names))
+    return entities
 
 
 @pytest.mark.parametrize("instance", AGENTS)
 async def test_series_are_about_the_entities_of_the_agents_page(instance: str) -> None:
     """Each usage and throttle time of the agent's page is found in a Prometheus, whatever its spelling."""
-    found = await inventory_of(series_in(), by_exporter=False)
-    ours = [one for one in found.series if one.labels["instance"] == instance]
+    series_inventory = await inventory_of(series_in(), by_exporter=False)
+    ours = [one for one in series_inventory.series if one.labels["instance"] == instance]
     theirs = entities_on_page(PAGES[instance])
     assert theirs
     counted = {(one.quota_type, one.is_throttle, one.client_id) for one in ours}
@@ -95,22 +95,24 @@ async def test_series_are_about_the_entities_of_the_agents_page(instance: str) -
 
 async def test_a_series_keeps_labels_that_tell_it_apart() -> None:
     """A sum by user and client-id stays apart by node, server, and quota type where that is a label."""
-    found = await inventory_of(series_in(), by_exporter=False)
-    (one, *_) = (one for one in found.series if one.name == "kafka_server_quota_byte_rate" and one.replica == "b")
+    series_inventory = await inventory_of(series_in(), by_exporter=False)
+    (one, *_) = (
+        one for one in series_inventory.series if one.name == "kafka_server_quota_byte_rate" and one.replica == "b"
+    )
     assert (one.user_label, one.client_label) in {("user", "clientId"), (None, "clientId"), ("user", None)}
     assert one.part_labels == ("instance", "prometheus_replica", "resource")
-    assert set(found.beat.node_of.values()) == {one.node for one in found.series}
+    assert set(series_inventory.beat.node_of.values()) == {one.node for one in series_inventory.series}
 
 
 async def test_families_of_the_exporter_are_in_kafkas_unit() -> None:
     """Our exporter's families are converted to Kafka's units, with limits and their rules."""
     series = series_in()
-    found = await inventory_of(series)
-    assert found.by_exporter
-    assert {one.factor for one in found.series if not one.is_throttle} == {1.0, 100.0}
-    assert all(one.factor == 100.0 for one in found.series if one.name == "kafka_quota_request_threads")
+    series_inventory = await inventory_of(series)
+    assert series_inventory.by_exporter
+    assert {one.factor for one in series_inventory.series if not one.is_throttle} == {1.0, 100.0}
+    assert all(one.factor == 100.0 for one in series_inventory.series if one.name == "kafka_quota_request_threads")
     limits = (await limits_of(series)).limits
-    usages = {(one.quota_type, one.user, one.client_id) for one in found.series if not one.is_throttle}
+    usages = {(one.quota_type, one.user, one.client_id) for one in series_inventory.series if not one.is_throttle}
     assert limits
     assert limits.keys() <= usages
     assert all(limit.rule and limit.limit is not None and not isnan(limit.limit) for limit in limits.values())
@@ -255,9 +257,9 @@ async def test_a_node_has_the_id_that_its_agent_does_not_report(*, by_label: boo
             one["metric"]["node_id"] = "77"
     api: Any = Recorded(series)
     ids = None if by_label else {instance: "77", "elsewhere:9404": "78"}
-    found = await inventory(api, GROUPING, "", (0.0, 3_600.0), node_ids=ids, by_exporter=False)
-    assert {one.node for one in found.series if one.labels["instance"] == instance} == {"77"}
-    named = [caveat for caveat in found.caveats if "elsewhere:9404, of which there is no series" in caveat]
+    series_inventory = await inventory(api, GROUPING, "", (0.0, 3_600.0), node_ids=ids, by_exporter=False)
+    assert {one.node for one in series_inventory.series if one.labels["instance"] == instance} == {"77"}
+    named = [caveat for caveat in series_inventory.caveats if "elsewhere:9404, of which there is no series" in caveat]
     assert len(named) == (0 if by_label else 1)
 
 
@@ -283,9 +285,11 @@ async def test_families_of_an_exporter_are_divided_by_node(shape: RuleShape | No
     for one in second:
         if "broker" in one["metric"]:
             one["metric"]["broker"] = "2"
-    found = await inventory_of([*own, *second], by_exporter=True)
+    series_inventory = await inventory_of([*own, *second], by_exporter=True)
     server = Unlimited()
-    past = Past(server=server, address="", selector="", begin=0.0, end=3_600.0, series=found.series, nodes={})
+    past = Past(
+        server=server, address="", selector="", begin=0.0, end=3_600.0, series=series_inventory.series, nodes={}
+    )
     groups = past.groups(throttles=False, shape=shape)
     assert list(past.ask(groups, {"seen_s": promql.seen})) == []
     for node in ("1", "2"):

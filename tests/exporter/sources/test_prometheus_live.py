@@ -181,7 +181,7 @@ async def test_values_are_stale_after_two_intervals(age: float, stale: bool) -> 
 
 
 async def test_old_values_are_not_shown() -> None:
-    """After two minutes a stale source is down; values of a long interval stay until two of these are over."""
+    """A source is down after two minutes without values, or after two intervals if these are longer."""
 
     def at(*ages: float) -> Callable[[Answers], None]:
         return lambda answers: set_times(answers, "broker-2:9404", list(ages))
@@ -196,7 +196,7 @@ async def test_old_values_are_not_shown() -> None:
 
 
 async def test_ages_go_on_while_an_answer_is_used() -> None:
-    """The time since Prometheus was asked counts."""
+    """The age of values includes the time since Prometheus was asked."""
     async with answering() as (_, config), live_of(config) as (live, clock):
         first = await source(live, "broker-2:9404").read()
         clock.now += 0.75

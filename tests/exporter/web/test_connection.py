@@ -62,7 +62,7 @@ async def test_a_client_that_sends_nothing_is_cut_off(limits: ServerLimits, sent
 
 
 async def test_a_head_that_comes_slowly_is_cut_off() -> None:
-    """However busy the client looks: the deadline is not extended by each byte."""
+    """A client whose head comes slowly is cut off, as no byte extends the deadline."""
     async with serving(limits=ServerLimits(head_seconds=SOON)) as served, connected(served.url) as (_, writer):
         with suppress(ConnectionError):
             for byte in b"GET / HTTP/1.1\r\nX: " + b"a" * 10_000:
@@ -95,7 +95,7 @@ async def test_a_second_request_has_no_more_time() -> None:
 
 @pytest.mark.parametrize("handler", [large, in_pieces])
 async def test_a_client_that_does_not_take_the_answer_is_cut_off(handler: Handler) -> None:
-    """The answer is not kept for ever."""
+    """A client that does not read its answer is cut off, and the answer is dropped."""
     async with serving(handler, ServerLimits(taking_seconds=SOON)) as served:
         with socket.socket() as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -145,7 +145,7 @@ async def test_clients_share_an_answer_in_pieces() -> None:
 
 
 async def test_a_client_that_takes_the_answer_late_gets_all_of_it() -> None:
-    """The next request is answered as well."""
+    """A client that reads its answer late gets all of it, and an answer to its next request."""
     async with serving(large, ServerLimits(taking_seconds=60.0)) as served, connected(served.url) as (reader, write):
         for _ in range(2):
             write.write(ASK)
@@ -155,7 +155,7 @@ async def test_a_client_that_takes_the_answer_late_gets_all_of_it() -> None:
 
 
 async def test_a_slow_answer_is_not_the_fault_of_the_client() -> None:
-    """While a collection is under way, the client has no deadline."""
+    """A client has no deadline while its answer is being made."""
 
     async def slow(request: web.Request) -> web.Response:
         assert isinstance(request.protocol, HttpConnection)

@@ -145,7 +145,7 @@ def test_every_panel_has_an_answer(model: dict[str, Any], watch: Watch) -> None:
 
 @pytest.mark.parametrize("family", EMPTY)
 def test_what_is_said_to_be_empty_is(family: str, watch: Watch) -> None:
-    """The list of excuses holds nothing that this scene could show."""
+    """The list of excuses has no panel that this scene could fill."""
     assert watch.prometheus.query(family) == []
 
 

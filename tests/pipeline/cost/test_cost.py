@@ -95,8 +95,11 @@ def test_only_requests_of_the_month_are_in_it(tmp_path: Path) -> None:
         moved("2026-11-30T23:59:59.999", "alice", fetched=100),
         moved("2026-12-01T00:00:00", "alice", produced=1_000),
     )
-    found = use_of_history(folder, NOVEMBER, TeamFinder(TEAMS), "prod", LATER_S)
-    assert {key: used.amount for key, used in found.bytes.items()} == {("payments", IN): 10, ("payments", OUT): 100}
+    cluster_use = use_of_history(folder, NOVEMBER, TeamFinder(TEAMS), "prod", LATER_S)
+    assert {key: used.amount for key, used in cluster_use.bytes.items()} == {
+        ("payments", IN): 10,
+        ("payments", OUT): 100,
+    }
 
 
 def test_hours_that_were_not_seen_are_no_figure(tmp_path: Path) -> None:
@@ -105,9 +108,9 @@ def test_hours_that_were_not_seen_are_no_figure(tmp_path: Path) -> None:
     quarters = [day + timedelta(minutes=15 * number) for number in range(96)]
     requests = [moved(at.isoformat(), "alice", produced=1_000) for at in quarters if not 8 <= at.hour < 14]
     requests += [moved(at.isoformat(), "alice", produced=1_000, broker="2") for at in quarters if at.hour < 3]
-    found = use_of_history(stored(tmp_path, *requests), NOVEMBER, TeamFinder(TEAMS), "prod", LATER_S)
-    assert found.seen_s == 3 * 3_600
-    bill = find_charges([found], TEAMS, NOVEMBER, LATER_S)
+    cluster_use = use_of_history(stored(tmp_path, *requests), NOVEMBER, TeamFinder(TEAMS), "prod", LATER_S)
+    assert cluster_use.seen_s == 3 * 3_600
+    bill = find_charges([cluster_use], TEAMS, NOVEMBER, LATER_S)
     (charge,) = bill.charges
     assert (charge.amount, charge.at_least, charge.seen_hours) == (84_000, True, 3)
     assert "3 of 720 hours of the month were seen" in " ".join(report(bill).caveats)

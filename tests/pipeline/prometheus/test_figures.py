@@ -74,5 +74,5 @@ def test_a_quantile_is_numpys(values: list[float], share: float) -> None:
     samples = track(
         *((10.0 * place, value) for place, value in enumerate(values, start=1)), (10.0 * (len(values) + 1), None)
     )
-    (found,) = figure(partial(promql.quantile, share=share), samples)
-    assert found == pytest.approx(np.quantile(values, share), rel=1e-9)
+    (figure_of_range,) = figure(partial(promql.quantile, share=share), samples)
+    assert figure_of_range == pytest.approx(np.quantile(values, share), rel=1e-9)

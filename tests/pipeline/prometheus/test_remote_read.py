@@ -49,11 +49,11 @@ def test_an_answer_has_samples_and_ends() -> None:
     series = label + samples
     timeseries = b"\x0a" + varint(len(series)) + series
     body = b"\x0a" + varint(len(timeseries)) + timeseries
-    (found,) = series_of(snappy(body))
-    assert found.labels == {"user": "alice"}
-    assert found.times_ms.tolist() == [1_700_000_000_000 + place for place in range(4)]
-    assert found.ended.tolist() == [False, True, False, False]
-    assert (found.values[0], found.values[3]) == (1.5, 0.0)
+    (series_read,) = series_of(snappy(body))
+    assert series_read.labels == {"user": "alice"}
+    assert series_read.times_ms.tolist() == [1_700_000_000_000 + place for place in range(4)]
+    assert series_read.ended.tolist() == [False, True, False, False]
+    assert (series_read.values[0], series_read.values[3]) == (1.5, 0.0)
 
 
 def test_a_request_names_labels_exactly() -> None:

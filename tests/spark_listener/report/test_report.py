@@ -119,7 +119,7 @@ def test_any_count_makes_a_row(count: str) -> None:
 
 def stream(rates: tuple[int, int] | None) -> Iterator[Event]:
     """
-    Twenty micro-batches of 5 s, each with a stage of two tasks at the same time; and a stage of no query.
+    Yield twenty micro-batches of 5 s, each with a stage of two tasks at the same time, and a stage of no query.
 
     Each reads and meets so many offsets; None if its source does not report any.
     """
@@ -194,15 +194,17 @@ def test_query_at_its_limit(
 
 
 def batch() -> Iterator[Event]:
-    """A stage of 100 s with one task and no streaming query."""
+    """Yield a stage of 100 s with one task and no streaming query."""
     submitted, completed = stage(0, 0, 0, 100, "count")
     yield from (submitted, attempt("Success", 0, 100, task=0), completed)
 
 
 def test_critical_path_of_what_is_known(tmp_path: Path) -> None:
     """The critical path shortens a batch job, but not a job whose driver waits for a streaming query."""
-    found = read_application(quiet(tmp_path, environment({}), *batch()), summary(tmp_path, {"throttled_ms": 20_000}))
-    reported = json.loads(json.dumps(document(found)))
+    application = read_application(
+        quiet(tmp_path, environment({}), *batch()), summary(tmp_path, {"throttled_ms": 20_000})
+    )
+    reported = json.loads(json.dumps(document(application)))
     assert reported["critical_path_throttled_seconds"] == pytest.approx(20)
     assert reported["least_seconds_without_quota"] == pytest.approx(80)
     sentence = "Without the quota the application would have taken 1 min 20 s or more, not 1 min 40 s."
@@ -224,13 +226,13 @@ def test_critical_path_of_what_is_known(tmp_path: Path) -> None:
 def test_critical_path_of_a_streaming_query(tmp_path: Path) -> None:
     """A query has a critical path of its own attempts; throttles without a query count over all attempts."""
     path = quiet(tmp_path, environment({}), *stream((500, 0)))
-    found = read_application(path, summary(tmp_path, {"throttled_ms": 41_000}))
-    reported = json.loads(json.dumps(document(found)))
+    application = read_application(path, summary(tmp_path, {"throttled_ms": 41_000}))
+    reported = json.loads(json.dumps(document(application)))
     # of 205 s of tasks, so a fifth of everything: stage 0, which belongs to no query, took 5 s
     assert reported["critical_path_throttled_seconds"] == pytest.approx(1)
     assert reported["micro_batches_throttled_seconds"] == pytest.approx(20)
     assert reported["least_seconds_without_quota"] is None
-    assert "Without the quota" not in page(found)
+    assert "Without the quota" not in page(application)
     (query,) = reported["queries"]
     assert query["critical_path_throttled_seconds"] == pytest.approx(20)
 
@@ -246,12 +248,14 @@ def test_critical_path_of_a_streaming_query(tmp_path: Path) -> None:
     ],
 )
 def test_stage_that_was_canceled(reason: str, *, is_canceled: bool, tmp_path: Path) -> None:
-    """The stage is called that, and did not fail."""
+    """A canceled stage is called canceled and not failed."""
     completed = stage_completed(7, failed=reason, info={"Number of Tasks": 0})
-    found = read_application(quiet(tmp_path, stage_submitted(7), completed))
-    assert (["the stage itself" in form(found) for form in (in_a_terminal, page)]) == [not is_canceled] * 2
-    assert (", canceled<" in page(found) or ", canceled" in page(found)) == is_canceled
-    assert [row["stage"] for row in json.loads(json.dumps(document(found)))["stages_hit"]] == [7] * (not is_canceled)
+    application = read_application(quiet(tmp_path, stage_submitted(7), completed))
+    assert (["the stage itself" in form(application) for form in (in_a_terminal, page)]) == [not is_canceled] * 2
+    assert (", canceled<" in page(application) or ", canceled" in page(application)) == is_canceled
+    assert [row["stage"] for row in json.loads(json.dumps(document(application)))["stages_hit"]] == [7] * (
+        not is_canceled
+    )
 
 
 @pytest.mark.parametrize("with_summary", [False, True])
@@ -259,9 +263,9 @@ def test_clients_that_the_plugin_watched(tmp_path: Path, *, with_summary: bool) 
     """Without the summary, the report says where the throttle times of the plugin's clients are."""
     jar = {"spark.plugins": "io.quotascope.spark.ThrottlePlugin", "spark.jars": "etl-all.jar"}
     path = quiet(tmp_path, environment(jar))
-    found = read_application(path, summary(tmp_path, {}, 0, ["jvm"]) if with_summary else None)
+    application = read_application(path, summary(tmp_path, {}, 0, ["jvm"]) if with_summary else None)
     for form in (in_a_terminal, page):
-        text = " ".join(form(found).split())
+        text = " ".join(form(application).split())
         assert "were not watched" not in text
         assert ("which the plugin watched, are in the listener's summary (--summary)" in text) == (not with_summary)
 
@@ -276,16 +280,20 @@ def test_critical_path_of_a_log_that_lacks_attempts(tmp_path: Path, file: str) -
     folder = tmp_path / "eventlog_v2_app-1"
     folder.mkdir()
     quiet(tmp_path, environment({}), *stream((500, 0))).rename(folder / file)
-    found = read_application(folder, summary(tmp_path, {"throttled_ms": 160_000}, query="clicks"))
-    assert headline(found).startswith("Throttled 2 min 40 s, ")
-    assert (found.critical_seconds(), found.least_seconds, found.limited_share("clicks")) == (None, None, None)
+    application = read_application(folder, summary(tmp_path, {"throttled_ms": 160_000}, query="clicks"))
+    assert headline(application).startswith("Throttled 2 min 40 s, ")
+    assert (application.critical_seconds(), application.least_seconds, application.limited_share("clicks")) == (
+        None,
+        None,
+        None,
+    )
 
 
 FORMS = pytest.mark.parametrize("form", [in_a_terminal, page])
 
 
 def quiet(folder: Path, *events: Event) -> Path:
-    """The log of an application in which no attempt left a note."""
+    """Write the log of an application in which no attempt left a note."""
     path = log(folder / "app-1")
     first, *_, last = path.read_text().splitlines()
     path.write_text("\n".join([first, *map(json.dumps, events), last]) + "\n")
@@ -336,13 +344,15 @@ def test_throttle_time_of_a_job(
     form: Callable[[Application], str], given: Any, headline: str, seconds: float | None, tmp_path: Path
 ) -> None:  # fmt: skip
     """The headline has the known throttle time, and why the rest is unknown; zero means that clients reported it."""
-    found = read_application(quiet(tmp_path), summary(tmp_path, *given) if given else None)
-    assert headline in form(found)
-    reported = json.loads(json.dumps(document(found)))
+    application = read_application(quiet(tmp_path), summary(tmp_path, *given) if given else None)
+    assert headline in form(application)
+    reported = json.loads(json.dumps(document(application)))
     assert reported["throttled_seconds"] == seconds
     assert reported["throttled_complete"] == (headline.endswith((" s,", "none,")) and "least" not in headline)
-    assert ("Throttle times: measured, none." in form(found)) == (seconds == 0)
-    assert (re.search("Throttle times: (not measured|measured in part):", form(found)) is not None) == (seconds is None)
+    assert ("Throttle times: measured, none." in form(application)) == (seconds == 0)
+    assert (re.search("Throttle times: (not measured|measured in part):", form(application)) is not None) == (
+        seconds is None
+    )
 
 
 environment = partial(spark_events.environment, class_path=SPARK)
@@ -370,14 +380,14 @@ def test_clients_that_are_not_seen(
     events: list[Event], kinds: Sequence[ClientKind], unseen: list[str], seconds: float | None, tmp_path: Path
 ) -> None:  # fmt: skip
     """Zero is zero only of clients that report; others are named everywhere, unless the log rules them out."""
-    found = read_application(quiet(tmp_path, *events), summary(tmp_path, {}, 0, kinds))
-    said = json.loads(json.dumps(document(found)))
+    application = read_application(quiet(tmp_path, *events), summary(tmp_path, {}, 0, kinds))
+    said = json.loads(json.dumps(document(application)))
     assert said["seen_clients"] == kinds
     assert said["unseen_clients"] == unseen
     assert said["throttled_seconds"] == seconds
     assert said["throttled_complete"] == (seconds == 0)
     for form in (in_a_terminal, page, in_an_image):
-        text = " ".join(form(found).split())
+        text = " ".join(form(application).split())
         assert ("Throttle times: measured, none" in text) == (seconds == 0)
         assert (REMEDY in text) == ("python" in unseen)
 
@@ -392,10 +402,10 @@ def test_clients_that_are_not_seen(
 )  # fmt: skip
 def test_log_without_throttle_times(properties: dict[str, str], advice: str, tmp_path: Path) -> None:
     """Why they are unknown, and where they are."""
-    found = read_application(quiet(tmp_path, environment(properties)))
+    application = read_application(quiet(tmp_path, environment(properties)))
     for form in (in_a_terminal, page, in_an_image):
-        assert advice in " ".join(form(found).split())
-    assert json.loads(json.dumps(document(found)))["throttled_seconds"] is None
+        assert advice in " ".join(form(application).split())
+    assert json.loads(json.dumps(document(application)))["throttled_seconds"] is None
 
 
 @FORMS
@@ -409,10 +419,10 @@ def test_stage_of_attempts_with_and_without_a_note(
     ids = note.AttemptKey(7, 0, 1)
     noted_none = attempt(noted("ValueError", CLIENT, 0, ids), 1, 2, stage=7, task=1)
     lost = attempt({"Reason": "ExecutorLostFailure"}, 1, 2, stage=7, task=2)
-    found = read_application(quiet(tmp_path, *[noted_none] * is_noted, *[lost] * is_lost))
-    (stage,) = json.loads(json.dumps(document(found)))["stages_hit"]
+    application = read_application(quiet(tmp_path, *[noted_none] * is_noted, *[lost] * is_lost))
+    (stage,) = json.loads(json.dumps(document(application)))["stages_hit"]
     assert stage["throttled_seconds"] == seconds
-    text = form(found)
+    text = form(application)
     row = text[text.index("7.0") :][:300]
     assert ("unknown" in row, "0 s" in row) == (seconds is None, seconds == 0)
 
@@ -420,9 +430,9 @@ def test_stage_of_attempts_with_and_without_a_note(
 @FORMS
 def test_retry_of_a_failure_that_the_log_lacks(form: Callable[[Application], str], tmp_path: Path) -> None:
     """The cause has its row, without a failed attempt of that cause."""
-    found = read_application(quiet(tmp_path, started(number=1, task=2)))
-    assert "unknown" in form(found)
-    (cause,) = json.loads(json.dumps(document(found)))["causes"]
+    application = read_application(quiet(tmp_path, started(number=1, task=2)))
+    assert "unknown" in form(application)
+    (cause,) = json.loads(json.dumps(document(application)))["causes"]
     assert cause == {"cause": "unknown", "failed_attempts": 0, "retries": 1}
 
 

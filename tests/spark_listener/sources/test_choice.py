@@ -86,7 +86,11 @@ def test_successes_are_fetched_when_it_is_asked_for(
     monkeypatch: pytest.MonkeyPatch,
     successes: bool,  # noqa: FBT001 - a case
 ) -> None:
-    """`spark.quotascope.successes`: else they are counted in the JVM and left there. The queue is as long as set."""
+    """
+    `spark.quotascope.successes` fetches successes, which are otherwise counted in the JVM only.
+
+    The queue has the set length.
+    """
     calls: list[dict[str, Any]] = []
 
     def pull(*_: Any, **options: Any) -> SimpleNamespace:
