@@ -186,7 +186,7 @@ def test_linters_find_nothing_in_the_workflows() -> None:
 
 @pytest.mark.real
 def test_linters_would_find_something(tmp_path: Path) -> None:
-    """The check above can fail."""
+    """The linters find faults in a worse workflow, so that the check above can fail."""
     worse = tmp_path / "worse.yml"
     worse.write_text(
         "on: push\njobs:\n  one:\n    runs-on: ubuntu-24.04\n    steps:\n      - uses: actions/checkout@v7\n      - run: echo ${{ github.head_ref }} ${{ needs.two.result }}\n"

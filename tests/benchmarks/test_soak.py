@@ -270,7 +270,7 @@ def test_one_large_reading_is_no_leak() -> None:
 
 
 def test_run_without_readings_is_not_judged() -> None:
-    """No verdict comes out of nothing."""
+    """A run without readings has no verdict."""
     with pytest.raises(ValueError, match="too short"):
         judge(SCRAPES)
 

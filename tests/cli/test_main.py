@@ -282,7 +282,7 @@ def test_help_has_no_types_of_python(run: Run, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_two_meanings_are_found() -> None:
-    """The check can fail."""
+    """A flag with two meanings is found, so that the check can fail."""
     second_app = typer.Typer()
 
     @second_app.command()

@@ -94,7 +94,7 @@ def test_recommended_limits_hit_no_one_longer_than_wanted(tried: tuple[Path, str
 
 @pytest.mark.slow
 def test_reading_a_log_again_adds_nothing(tried: tuple[Path, str], run: Run) -> None:
-    """Every line is known before."""
+    """A log that is read again adds nothing, as every line is known."""
     code, out, _ = run("ingest", CAPTURE, "--broker", 1, "--into", tried[0] / "usage")
     assert code == 0
     assert ": 0 requests added" in out

@@ -59,7 +59,7 @@ def test_output_that_cannot_be_written_is_reported_first(output: str, tmp_path: 
 
 @pytest.mark.parametrize("command", ["runner", "submit-script"])
 def test_script_is_where_it_says(run: Run, command: str) -> None:
-    """spark-submit is given that file."""
+    """The command prints the path of a script that exists, for spark-submit."""
     code, out, _ = run("spark", command)
     assert code == 0
     assert "def main" in Path(out.strip()).read_text()

@@ -81,5 +81,5 @@ def _stable(text: str, places: dict[str, str]) -> str:
 
 
 def test_there_are_transcripts() -> None:
-    """A moved folder would silently try nothing."""
+    """The folder has transcripts: without any, no story would be tried."""
     assert len(TRANSCRIPTS) >= 8

@@ -101,7 +101,7 @@ def test_the_library_still_has_what_is_called_in_private() -> None:
 
 
 def test_each_request_is_read(libraries: list[Library]) -> None:
-    """All calls share one connection."""
+    """The answer to each request is read, over one connection."""
     names = ["quotas", "cluster", "cluster", "quorum", "quorum"]
     library = Library([answer(name) for name in names])
     libraries.append(library)

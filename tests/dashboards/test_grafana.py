@@ -95,7 +95,7 @@ def test_an_address_without_a_server_is_named() -> None:
 
 
 def test_a_password_in_the_address_is_refused_and_not_shown() -> None:
-    """Addresses are part of messages."""
+    """A password in the address, which messages contain, is refused and not shown."""
     with pytest.raises(GrafanaError) as failure:
         push_all(Grafana(url=f"http://me:{SECRET}@localhost", token=TOKEN), BOARDS)
     assert SECRET not in str(failure.value)

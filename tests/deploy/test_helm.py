@@ -76,7 +76,7 @@ def common(value: Any) -> Any:
 
 @pytest.mark.parametrize("words", [(), STRIMZI], ids=["default", "strimzi"])
 def test_linter_finds_nothing(words: tuple[str, ...]) -> None:
-    """Helm's own linter renders all templates."""
+    """Helm's own linter finds nothing in the rendered templates."""
     process = helm("lint", "--strict", str(CHART), *words)
     assert process.returncode == 0, process.stdout
     assert "WARNING" not in process.stdout

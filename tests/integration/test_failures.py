@@ -33,7 +33,7 @@ def own_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def said_at_start(exporter: Exporter, text: str) -> None:
-    """Assert that the log says so before it says that the exporter is ready."""
+    """Assert that the log has the text before it says that the exporter is ready."""
 
     def said() -> None:
         messages = [line["msg"] for line in exporter.log()]
@@ -44,7 +44,7 @@ def said_at_start(exporter: Exporter, text: str) -> None:
 
 
 def said_on_demand(exporter: Exporter, text: str, *, code: int) -> None:
-    """Assert that the landing page and `status` say so, and that `status` ends with a code."""
+    """Assert that the landing page and `status` have the text, and that `status` ends with a code."""
     assert text in exporter.get("/").text
     process = run("status", "--config", exporter.config)
     assert text in " ".join(process.stdout.split())

@@ -107,7 +107,7 @@ def test_a_fresh_log_of_4_3_1_is_predicted(older_kafka: Cluster) -> None:
 
 
 def test_a_fresh_log_of_4_4_0_is_predicted(recorded: Recording) -> None:
-    """The newest release is predicted as well."""
+    """A fresh log of 4.4.0, the newest release, is predicted as well as others."""
     _assert_predicted(recorded)
 
 

@@ -423,7 +423,7 @@ def test_the_forwarded_requests_refer_to_the_rule_that_throttles_them(scene: Sce
 @pytest.mark.parametrize("client", THROTTLED, ids=str)
 @pytest.mark.parametrize("surface", ROWS)
 def test_for_how_long_a_request_is_throttled(scene: Scene, surface: str, client: Client) -> None:
-    """The duration is the client's own mean."""
+    """The throttle time on all surfaces is the client's own mean."""
     seconds = scene.said.rows[surface][client.entity].throttle_seconds
     assert similar(seconds, scene.mean_throttle(client)), (
         f"{seconds} s; the client counted {scene.mean_throttle(client)} s"

@@ -218,7 +218,7 @@ def test_mbeans_are_kafkas(registry: Registry) -> None:
 
 
 def test_counts_by_address_and_in_total() -> None:
-    """An address without connections is forgotten."""
+    """Connections are counted by address and in total, and an address without any is forgotten."""
     counts = ConnectionCounts()
     for ip in ("::1", "0:0:0:0:0:0:0:1", "10.0.0.1"):
         counts.add("CLIENT", ip)

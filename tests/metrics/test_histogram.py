@@ -40,7 +40,7 @@ def test_what_is_too_small_falls_into_the_first_constant_bin() -> None:
 
 
 def test_linear_bins_begin_at_zero() -> None:
-    """A negative value is an error of the caller, no number falls into the first bin."""
+    """Linear bins begin at zero: a negative value is an error of the caller, and NaN falls into the first bin."""
     bins = LinearBins(5, 5)
     with pytest.raises(InvalidConfig, match="below"):
         bins.bin_of(-1e-300)

@@ -45,7 +45,7 @@ def test_as_kafka_writes_it(name: str, sanitized: str) -> None:
 
 @given(name=texts)
 def test_desanitize_inverts(name: str) -> None:
-    """Every name that is text comes back."""
+    """Desanitizing inverts sanitizing for every name that is text."""
     assert desanitize(sanitize(name)) == name
 
 
@@ -65,7 +65,7 @@ def test_what_other_encoders_write_is_decoded() -> None:
 
 @pytest.mark.parametrize("text", ["%", "a%4", "%zz", "%%41", "% 1"])
 def test_refuses_half_an_escape(text: str) -> None:
-    """A percent sign needs two hexadecimal digits."""
+    """A percent sign without two hexadecimal digits is refused."""
     with pytest.raises(MalformedName) as caught:
         desanitize(text)
     assert caught.value.text == text
@@ -204,7 +204,7 @@ def test_spells_each_address_in_one_way(text: str, spelled: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "localhost", "1.2.3", "1.2.3.4\n", ":" * 9_999])
 def test_refuses_what_is_no_address(text: str) -> None:
-    """Names are not looked up."""
+    """A name is refused as an address and not looked up."""
     with pytest.raises(MalformedName, match="not an IP address"):
         host_address(text)
 

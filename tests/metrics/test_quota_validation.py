@@ -144,7 +144,7 @@ def test_a_request_refuses_nan() -> None:
 
 
 def test_every_quota_type_has_its_key() -> None:
-    """The schema and the engine agree."""
+    """Every quota type has its key in the schema and in the engine."""
     assert {quota_type.quota_key for quota_type in QuotaType} == set(CLIENT_QUOTA_KEYS)
     assert set(IP_QUOTA_KEYS) == {"connection_creation_rate"}
 
@@ -157,7 +157,7 @@ NAMES = st.none() | st.text(max_size=200)
     st.lists(st.tuples(st.sampled_from([*CLIENT_QUOTA_KEYS]) | st.text(), st.floats())),
 )
 def test_problems_are_one_line_each(entity: dict[str, str | None], changes: list[tuple[str, float | None]]) -> None:
-    """Whatever the names, and nothing is raised."""
+    """Each problem is one line, whatever the names, and nothing is raised."""
     for problem in validate_alteration(entity, changes):
         assert problem.message.isprintable()
         assert len(problem.message) < 500

@@ -58,7 +58,7 @@ def test_kafkas_defaults() -> None:
 
 @pytest.mark.parametrize(("samples", "window_ms"), [(0, 1_000), (-1, 1_000), (1, 0), (2, LONG_MAX)])
 def test_refuses_what_cannot_be_measured(samples: int, window_ms: int) -> None:
-    """The message shows the setting."""
+    """A setting that cannot be measured is refused by name."""
     with pytest.raises(InvalidConfig, match=str(samples)):
         MetricConfig(samples, window_ms)
 

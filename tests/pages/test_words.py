@@ -47,7 +47,7 @@ def test_moment() -> None:
 
 
 def test_numbers_of_things() -> None:
-    """Nouns agree with their number."""
+    """Nouns are singular or plural as their number says."""
     words = {0: "0 retries", 1: "1 retry", 2: "2 retries", 12_000: "12,000 retries"}
     assert {number: counted(number, "retry") for number in words} == words
     assert counted(3, "lost executor") == "3 lost executors"

@@ -31,7 +31,7 @@ def test_errors_of_workers_can_be_sent(error: errors.PipelineError) -> None:
 
 
 def test_a_trace_of_a_library_is_no_part_of_a_message() -> None:
-    """Whatever the environment asks that library for."""
+    """A library's trace is no part of a message, whatever the environment asks of the library."""
     error = ValueError("Kernel error: Json error\n   0: <unknown>\n   1: start_thread\n             at ./a.c:1:8\n")
     assert errors.plain(error) == "Kernel error: Json error"
 

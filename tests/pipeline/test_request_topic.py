@@ -67,6 +67,6 @@ def test_another_program_was_quicker() -> None:
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "a\n", "a/b", "ä", "a" * 250])
 def test_impossible_names_are_reported_at_once(name: str) -> None:
-    """Kafka is not even asked."""
+    """Impossible names of topics are reported without asking Kafka."""
     with pytest.raises(BadOption, match="cannot name a topic"):
         ensure(Topics(), name, NOTHING_SAID, 1)

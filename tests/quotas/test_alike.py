@@ -40,7 +40,7 @@ def test_any_slip_of_a_name_leads_to_it(name: str, first_slip: str, second: str)
 
 @given(names, names)
 def test_another_name_is_no_slip(name: str, other: str) -> None:
-    """Names of other letters are two names."""
+    """A name with other letters is another name and no slip."""
     letters = [
         [char for char in unicodedata.normalize("NFKC", text.casefold()).casefold() if char.isalnum()]
         for text in (name, other)
@@ -102,7 +102,7 @@ def test_a_form_comes_before_a_part() -> None:
     "name", ["alice", "svc:team a", "CN=app, O=Corp", "100%", "a%zz", "é😀", "erin@CORP", "x" * 10_000, "my app/1=x,*?"]
 )
 def test_names_that_clients_have_are_not_odd(name: str) -> None:
-    """Blanks, colons and percent signs are common."""
+    """Names with blanks, colons and percent signs, which clients have, are not odd."""
     assert oddities(name, "user") == []
 
 

@@ -60,7 +60,7 @@ def test_quotas_of_one_entity_are_set_and_removed() -> None:
 
 
 def test_what_a_controller_refuses_is_refused_before() -> None:
-    """The error has all problems."""
+    """A change that a controller would refuse is refused before, with all problems."""
     with pytest.raises(InvalidQuotas, match=r"^user alice: 2 problems\n"):
         altered(NOW, ALICE, {PRODUCE: -1.0, "nix": 1.0})
     with pytest.raises(InvalidQuotas, match="is not a number"):
@@ -150,7 +150,7 @@ def test_what_does_not_come_into_force_is_reported(refusal: Exception | None, re
 
 
 def test_a_missing_permission_is_an_error_of_its_own() -> None:
-    """The error names the ACL."""
+    """A missing permission is an error that names the ACL."""
     missing = PermissionMissing(request="AlterClientQuotas", operation="AlterConfigs", username="me")
     with pytest.raises(PermissionMissing, match="--operation AlterConfigs"):
         apply(NOW, refusal=missing)

@@ -192,7 +192,7 @@ def test_what_cannot_be_mapped_is_refused(text: str, problems: list[str], tmp_pa
     ],
 )  # fmt: skip
 def test_formats_of_other_tools_are_named(text: str, format_: str, tmp_path: Path) -> None:
-    """The message names a remedy."""
+    """A file in another tool's format is refused by its name, with a remedy."""
     with pytest.raises(InvalidQuotas) as caught:
         read_quotas(written(tmp_path, text))
     (problem,) = caught.value.problems

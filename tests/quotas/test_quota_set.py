@@ -63,7 +63,7 @@ def test_long_names_stay_short_and_distinct() -> None:
 
 @given(st.floats(1e-9) | st.integers(1, 2**63).map(float))
 def test_a_value_is_read_back_exactly(value: float) -> None:
-    """A file and a command round nothing."""
+    """A value is read back exactly from a file and from a command."""
     assert number(number_text(value)) == value
 
 

@@ -60,7 +60,7 @@ def test_releases_of_a_run(names: str, count: int, monkeypatch: pytest.MonkeyPat
 
 
 def test_an_unknown_release_is_an_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A misspelled name skips nothing."""
+    """An unknown release is an error, so that a misspelled one skips no test."""
     monkeypatch.setenv("QUOTASCOPE_KAFKA_RELEASES", "9.9.9")
     with pytest.raises(KeyError):
         wanted()

@@ -185,7 +185,7 @@ def test_the_log_names_its_release(version: str, minor: int) -> None:
 
 
 def test_a_log_without_the_feature_names_none() -> None:
-    """Then the newest is followed."""
+    """A log without the feature names no release, and the newest one is followed."""
     lines = gzip.decompress(log_path("kafka-4.4.0").read_bytes()).splitlines()
     kept = [line for line in lines if b"metadata.version" not in line][:50]
     result = check(log_of(kept, "log"), rules_of_text("quotas: []"))

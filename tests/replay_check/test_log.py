@@ -164,7 +164,7 @@ def _altered(value: float | None, second: int) -> bytes:
 def test_the_file_says_which_rules_were_in_force(
     logged: list[float | None], text: str, start: dict[Any, float], changes: list[float | None]
 ) -> None:
-    """The log says since when."""
+    """The file has the rules that were in force, and the log says since when."""
     log = log_of([_altered(value, second) for second, value in enumerate(logged)], "log")
     first_rules, changed = timed(rules_of_text(text), changes_in(log))
     assert (first_rules, [(change.key, change.value) for change in changed]) == (

@@ -47,7 +47,7 @@ def test_throttle_times_are_summed() -> None:
 
 
 def test_the_longest_of_late_passes() -> None:
-    """The longest ever stays."""
+    """The recent longest time passes, and the longest of all stays."""
     now = 0.0
     account = ThrottleAccount(clock=lambda: now)
     account.client("", "etl", "read").throttled(900)
@@ -70,7 +70,7 @@ def test_totals_of_others_are_added() -> None:
 
 
 def test_clients_that_come_too_late_are_counted_together() -> None:
-    """Memory is bounded, and sums stay true."""
+    """Clients beyond the maximum are counted together, in bounded memory and with true sums."""
     account = ThrottleAccount(most_clients=2)
     for number in range(100):
         account.client("", f"client-{number}", "read").throttled(1)

@@ -76,7 +76,7 @@ def test_a_request_times_out_after_its_timeout_and_the_throttles_meanwhile() -> 
 
 
 def test_a_clock_that_went_back_times_nothing_out() -> None:
-    """Time before the request counts as none."""
+    """A clock that went back times no request out: time before the request counts as none."""
     connection = ClientConnection()
     connection.sent(0, NOW_MS)
     assert not connection.timed_out(NOW_MS - 1_000)

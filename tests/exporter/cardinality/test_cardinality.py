@@ -223,7 +223,7 @@ def test_idle_entities_stay_away_when_another_bound_changes() -> None:
 
 
 def test_a_clock_that_is_set_back_holds_nothing_for_ever() -> None:
-    """A decision of the future is over."""
+    """A clock that is set back ends decisions whose time lies in the future."""
     bounds = cardinality(max_entities=1)
     assert shown(bounds, 10_000, a=2.0, b=1.0) == "a"
     assert shown(bounds, 0, a=2.0, b=5.0) == "b"

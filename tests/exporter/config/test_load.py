@@ -89,7 +89,7 @@ def test_file_is_read(tmp_path: Path) -> None:
 
 
 def test_secrets_are_in_no_representation() -> None:
-    """A configuration can be logged."""
+    """A configuration's representation has no secret, so that it can be logged."""
     config = build(
         "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {username: u, password: hunter2}}\n"
         "sources: [{dialect: jolokia, url: 'http://a', headers: {X-Key: hunter2}}]\n"
@@ -143,7 +143,7 @@ def test_every_key_is_in_the_reference() -> None:
 
 
 def test_every_key_of_the_reference_follows_a_comment() -> None:
-    """No setting is left without an explanation."""
+    """Every key of the reference follows a comment that explains it."""
     fields = {key for section in sections() for key in section.model_fields}
     bare = [
         line

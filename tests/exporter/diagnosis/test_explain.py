@@ -58,7 +58,7 @@ def test_nothing_configured() -> None:
 
 
 def test_each_quota_type_is_decided_alone() -> None:
-    """A produce rule says nothing about fetches."""
+    """Each quota type is decided by its own rules."""
     rules = {
         QuotaType.PRODUCE: QuotaRules({QuotaEntity("u"): 1.0}),
         QuotaType.FETCH: QuotaRules({QuotaEntity(None, "c"): 2.0}),

@@ -216,7 +216,7 @@ def test_from_the_threshold_of_the_alert_on_it_is_close(used: float, color: str,
 
 
 def test_what_is_unknown_has_no_color() -> None:
-    """Green would say that all is well."""
+    """An entity with an unknown number has no color, as green would call it well."""
     assert (color_of(None, NEAR), style_of(UNKNOWN, NEAR), style_of(FREE, NEAR)) == ("", "dim", "dim")
 
 

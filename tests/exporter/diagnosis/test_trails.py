@@ -49,7 +49,7 @@ def test_a_clock_that_is_set_moves_no_step(step: float) -> None:
 
 
 def test_who_is_not_seen_any_more_is_forgotten() -> None:
-    """Churning clients do not fill the memory."""
+    """Clients that are not seen any more are forgotten and do not fill the memory."""
     trails = Trails(steps=3, step_seconds=10.0)
     for second in range(0, 1_000, 5):
         noted(trails, second, used(0.5, user=f"user-{second}"))

@@ -52,7 +52,7 @@ def test_tags_become_labels_and_units_are_ours() -> None:
 
 @pytest.mark.parametrize("kind", QuotaType)
 def test_a_throttle_time_that_an_agent_leaves_out_is_unknown(kind: QuotaType) -> None:
-    """No zero is made up."""
+    """A throttle time that an agent leaves out is unknown, and not zero."""
     numbers = tagged(kind, 1.0, tenant="t")
     rate = {column: value for column, value in numbers.items() if column.attribute != "throttle-time"}
     for given_, expected in ((numbers, 0.0), (rate, None)):

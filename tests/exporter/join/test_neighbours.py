@@ -99,7 +99,7 @@ def test_rules_that_change_are_followed() -> None:
 def test_an_address_has_its_own_rule_or_the_default(
     rules: dict[str, float], ip: str, limit: float | None, *, may_limit: bool
 ) -> None:
-    """Addresses are resolved as brokers do."""
+    """An address has its own rule or the default one, resolved as brokers do."""
     ip_limits = IpLimits(rules)
     assert (ip_limits.limit(ip), ip_limits.may_limit(ip)) == (limit, may_limit)
 

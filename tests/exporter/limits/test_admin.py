@@ -167,7 +167,7 @@ async def test_a_broker_that_hangs_leaves_the_others(admin: ScriptedAdmin) -> No
 
 
 async def test_close_ends_the_connection(source: AdminLimits, admin: ScriptedAdmin) -> None:
-    """Closing the source closes its client."""
+    """Closing the limits' source closes its connection."""
     await source.close()
     assert admin.closed
 

@@ -68,7 +68,7 @@ def test_it_arrives_as_scraped(protocol: OtlpProtocol, receiver: Receiver, *, gz
 
 
 def test_several_requests_are_one_push(protocol: OtlpProtocol, receiver: Receiver) -> None:
-    """A push that is cut is complete."""
+    """A push that is cut into several requests is one complete push."""
     state = many(2_000)
     report = push(target(protocol, receiver.url), state, 200_000)
     assert len(receiver.requests) > 1
@@ -151,7 +151,7 @@ def test_a_redirect_is_a_refusal() -> None:
 
 
 def test_no_answer_in_time(protocol: OtlpProtocol, receiver: Receiver) -> None:
-    """A receiver that hangs costs the timeout."""
+    """A receiver that hangs ends the push after its timeout."""
     receiver.released.clear()
     report = push(target(protocol, receiver.url, timeout_seconds=0.3), varied())
     assert report.outcome is Outcome.FAILURE

@@ -398,7 +398,7 @@ async def test_answers_are_bounded() -> None:
 
 
 async def test_servers_without_metadata_are_read() -> None:
-    """Types of metrics are not needed."""
+    """Servers without metadata are read, as the types of metrics are not needed."""
     async with answering() as (prometheus, config), live_of(config) as (live, _):
         prometheus.answers["metadata"] = []
         table = await source(live, "broker-2:9404").read()

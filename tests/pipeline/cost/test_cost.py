@@ -81,7 +81,7 @@ def test_a_month_is_one_of_utc(text: str, begin: str, end: str, hours: float) ->
     "text", ["2026", "2026-13", "2026-00", "26-11", "2026-1", "0001-01", "9999-12", "\uff12026-11", ""]
 )
 def test_what_is_no_month_is_refused(text: str) -> None:
-    """The message has an example."""
+    """A text that is no month is refused with an example."""
     with pytest.raises(ValueError, match="such as 2026-11"):
         Month.parse(text)
 

@@ -44,7 +44,7 @@ def test_a_range_has_its_end_and_not_its_begin() -> None:
 
 
 def test_a_sample_that_is_there_twice_counts_once() -> None:
-    """Rows of two ingests may overlap."""
+    """A sample that two ingests added counts once."""
     assert figure(promql.total, track((20, 2.0), (10, 1.0), (20, 2.0))) == [3.0]
 
 

@@ -82,7 +82,7 @@ def test_one_broker_beyond_the_target_holds_nothing(tmp_path: Path) -> None:
 
 
 def test_a_floor_above_all_levels_is_tried_alone(folder: Path) -> None:
-    """No limit below the floor is recommended."""
+    """A floor above all levels is the only limit that is tried, as none below it may be recommended."""
     protection = protected(folder, "p90=20ms", "--floor", "request_percentage=5000")["protection"]
     assert (protection["answer"], protection["request_percentage"]) == ("unreachable", 5000)
 

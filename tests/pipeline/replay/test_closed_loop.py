@@ -278,7 +278,7 @@ def test_what_is_above_a_limit_never_comes_in_an_open_loop(limit: float, kept: f
 
 
 def test_each_candidate_takes_as_long() -> None:
-    """However many there are."""
+    """Each candidate takes equally long, however many there are."""
     table = history([Request(api_key=CREATE_TOPICS, cost=1)])
     tried = [candidate({QuotaEntity("alice"): {"controller_mutation_rate": 1.0}})]
     with kernels("plain"):

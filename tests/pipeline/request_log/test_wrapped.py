@@ -215,5 +215,5 @@ def test_a_message_without_its_end_is_lost() -> None:
 
 
 def test_message_has_its_pattern() -> None:
-    """The forms are of Kafka's own pattern."""
+    """The tests' line begins with their message in Kafka's own pattern."""
     assert LINE.startswith(MESSAGE)

@@ -150,7 +150,7 @@ def test_nothing_was_decided(tmp_path: Path) -> None:
 
 
 def test_a_lost_state(growing: Growing) -> None:
-    """The error names the file."""
+    """A lost file of state is named in the error."""
     shadow = growing.shadow(USERS)
     growing.add(ROWS.slice(0, 60))
     shadow.step(map)

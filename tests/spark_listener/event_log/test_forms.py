@@ -351,7 +351,7 @@ def test_lines_before_the_log(lines: int, tmp_path: Path) -> None:
 
 
 def test_log_without_any_time(tmp_path: Path) -> None:
-    """The log is not dated to 1970."""
+    """A log without any time has no date, and not 1970."""
     (tmp_path / "a").write_bytes(written([log_started()]))
     application = read_application(tmp_path / "a")
     assert "1970" not in page(application)

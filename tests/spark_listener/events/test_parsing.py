@@ -255,7 +255,7 @@ def test_phases_are_seconds_by_name(reported: Event, phases: dict[str, float]) -
 
 @pytest.mark.parametrize("key", ["Stage ID", "Task Info"])
 def test_event_without_what_every_version_writes(key: str) -> None:
-    """The event is reported as unreadable."""
+    """An event that lacks a field of every version is reported as unreadable."""
     event = ended()
     del event[key]
     with pytest.raises(events.UnreadableEvent):

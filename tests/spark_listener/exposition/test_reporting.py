@@ -146,7 +146,7 @@ def test_a_port_that_is_taken_is_replaced(caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_without_opentelemetry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A push says which extra it needs."""
+    """A push without OpenTelemetry is reported with the extra that it needs."""
     for name in list(sys.modules):
         if name.startswith(OTLP):
             monkeypatch.delitem(sys.modules, name)
@@ -156,7 +156,7 @@ def test_without_opentelemetry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_books_that_cannot_be_read_do_not_hurt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Starting and closing raise nothing."""
+    """Unreadable books make neither the start nor the close raise."""
 
     def broken() -> list[JobSnapshot]:
         raise RuntimeError

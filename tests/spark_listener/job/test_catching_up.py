@@ -99,7 +99,7 @@ def test_recorded_throttling(remaining: float) -> None:
     ]
 )  # fmt: skip
 def test_unknown(batches: list[tuple[float, float, int | None, int]]) -> None:
-    """The time is unknown rather than wrong."""
+    """The time to catch up is unknown if it could only be wrong."""
     assert after(*batches) is None
 
 

@@ -66,7 +66,7 @@ def test_application_that_has_not_ended(tmp_path: Path) -> None:
 
 
 def test_files_that_are_missing(tmp_path: Path) -> None:
-    """A report on a folder that was copied in part says so."""
+    """A report on a folder that was copied in part names the gap."""
     folder = tmp_path / "eventlog_v2_app-1"
     folder.mkdir()
     log(folder / "events_2_app-1")
@@ -102,7 +102,7 @@ def test_space_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_names_of_exceptions_are_all_that_is_kept() -> None:
-    """Texts of failures may hold passwords."""
+    """Only names of exceptions are kept, as texts of failures may hold passwords."""
     reported = module.ApplicationHistory()
     Job("a", watcher=reported).handle(ended(python_failure("ValueError: hunter2")))
     (attempt,) = reported.attempts()

@@ -132,7 +132,7 @@ def test_repeated_and_failed_tasks_are_fetched(monkeypatch: pytest.MonkeyPatch, 
 
 @pytest.mark.parametrize("event", [_started(0, 0), _ended("Success", successful=True)])
 def test_first_starts_and_successes_are_passed(monkeypatch: pytest.MonkeyPatch, event: SimpleNamespace) -> None:
-    """First starts and successes are counted only."""
+    """First starts and successes are counted and not passed on."""
     source, books = _calling(monkeypatch)
     source._on_event(event)
     assert (books.kinds, books.passed_events) == ([], 1)

@@ -93,6 +93,6 @@ def test_server_that_is_gone_keeps_no_one_waiting(monkeypatch: pytest.MonkeyPatc
 
 
 def test_session_without_streams_cannot_be_used() -> None:
-    """The reason is reported."""
+    """A session without streams is unusable as a source, with the reason."""
     with pytest.raises(SourceUnusable, match=r"streaming: .*no attribute 'streams'"):
         StreamingSource(SimpleNamespace(), Remembered())

@@ -189,7 +189,7 @@ def test_what_cannot_be_read_is_left_out(sent: object, caplog: pytest.LogCapture
 
 
 def test_too_many_queries_are_counted_as_one() -> None:
-    """Memory is bounded, and sums stay true."""
+    """Queries beyond the maximum are counted as one, in bounded memory and with true sums."""
     ledger = ThrottleLedger()
     for number in range(150):
         ledger.add((1, 3, f"query-{number:03}", (ROW,)))

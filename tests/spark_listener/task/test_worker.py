@@ -149,7 +149,7 @@ def test_a_worker_without_an_accumulator_says_so(registry: dict[int, Any], caplo
 
 
 def test_a_task_without_numbers_runs(caplog: pytest.LogCaptureFixture) -> None:
-    """The program matters more than its counts."""
+    """A task without the numbers of its attempt runs, as the program matters more than its counts."""
     with TaskScope(PythonWorker(NUMBER), cast("Any", object())) as account:
         account.client("alice", "etl", "write").throttled(1)
     assert "are not counted" in caplog.text
