@@ -25,7 +25,7 @@ def settings(kafka: Cluster, **source: Any) -> dict[str, Any]:
 
 
 def trust(kafka: Cluster, whom: str) -> dict[str, Any]:
-    """Trust in the authority of the agent's certificate, in any certificate, or in those of the system alone."""
+    """Return settings that trust the authority of the agent's certificate, any certificate, or the system's alone."""
     settings_by_name: dict[str, dict[str, Any]] = {
         "authority": {"ca_file": str(kafka.certificates.ca)},
         "any": {"verify": False},

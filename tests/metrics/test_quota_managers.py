@@ -347,7 +347,7 @@ class TestManagersOfANode:
 
     @pytest.mark.parametrize("quota_type", QuotaType)
     def test_threads_end_throttles(self, quota_type: QuotaType) -> None:
-        """Started once, the threads serve all types until closed."""
+        """Threads that are started once end the throttles of all types, until they are closed."""
         managers, signal = QuotaManagers(Registry(), EPOCH_MS), Signal()
         name = f"test-ThrottledChannelReaper-{quota_type.group}"
         for _ in range(2):

@@ -49,7 +49,7 @@ def test_what_does_not_fit_is_an_error_with_its_line(text: str) -> None:
     ids=["lists", "merges", "lists in mappings"],
 )
 def test_aliases_stand_for_no_more_than_so_much(first_line: str, line: str) -> None:
-    """A kilobyte could stand for more than any memory holds; finding out takes little."""
+    """Aliases that would expand a kilobyte beyond any memory are refused with little memory."""
     text = "\n".join([first_line, *(line.format(n=n, aliases=", ".join([f"*a{n - 1}"] * 9)) for n in range(1, 30))])
     tracemalloc.start()
     try:

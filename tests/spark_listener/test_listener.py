@@ -172,7 +172,7 @@ def test_tasks_import_nothing_of_the_driver() -> None:
 
 
 def test_package_has_no_other_names() -> None:
-    """A name that is not there is reported as Python does."""
+    """A name that the package lacks raises Python's own error."""
     import quotascope.spark_listener as package  # noqa: PLC0415 - what is tested
 
     with pytest.raises(AttributeError, match="has no attribute 'detach'"):

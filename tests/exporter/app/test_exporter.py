@@ -232,7 +232,7 @@ async def test_switching_disturbs_only_what_changes() -> None:
 
 
 async def test_teams_and_thresholds_change_with_the_configuration() -> None:
-    """Teams and thresholds hold from the next request on."""
+    """Teams and thresholds of a new configuration hold from the next request on."""
     world = World()
     terms = AlertTerms(teams=(team("platform", user_pattern=".*"),), thresholds=SharedThresholds(near_limit=0.25))
     usual = NEAR_LIMIT.value

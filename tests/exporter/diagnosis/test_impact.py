@@ -358,7 +358,7 @@ def test_an_address_has_its_own_rule_or_the_default_one() -> None:
 
 
 def test_only_rules_of_its_own_type_are_hit() -> None:
-    """A produce rule is not full of requests."""
+    """A usage of requests hits no produce rule, only rules of its own type."""
     requests = usage(QuotaType.REQUEST, configured=LIMITS, usage=5.0)
     assert [rule.hits for rule in rule_usage(LIMITS, snapshot(requests))] == [()] * 4
 
