@@ -199,7 +199,7 @@ def test_what_decides_in_a_sentence(client_id: str | None, rules: tuple[QuotaEnt
 
 
 def test_levels_that_do_not_reach_a_client_without_an_id() -> None:
-    """Rules of levels that cannot apply are shown as such."""
+    """Rules of levels that do not reach a client without an id are marked."""
     drawn = printed("alice", "", PAIRS)
     assert "user alice, no client-id\n" in drawn
     assert " (1) " in drawn

@@ -119,7 +119,7 @@ def test_node_reports_who_is_muted_now(scene: Exporter) -> None:
 
 def test_rules_are_listed_and_counted(scene: Exporter) -> None:
     """
-    Every configured rule is there, used or not, and counted by quota key.
+    Every configured rule is listed, used or not, and counted by quota key.
 
     The request threads are those of the configuration: 8 for I/O and 3 for the network.
     """

@@ -91,7 +91,7 @@ def test_the_order_is_that_of_people() -> None:
 
 
 def test_tables_hold_the_rules_by_type() -> None:
-    """Addresses, and keys of later versions of Kafka, have no part in the precedence of clients."""
+    """Tables hold the rules of clients by type, without addresses and keys of later versions of Kafka."""
     future = {CONSUME: 5.0, "of_the_future": 1.0}
     tables = QuotaSet({ALICE: future, IpEntity(DEFAULT): {"connection_creation_rate": 3.0}}).tables()
     assert {kind: dict(table) for kind, table in tables.items() if table} == {QuotaType.FETCH: {ALICE: 5.0}}

@@ -69,7 +69,7 @@ def test_the_start_of_a_node_is_that_which_it_reports(numbers: dict[str, float],
 
 @given(st.lists(st.integers(0, 30_000), min_size=1, max_size=50))
 def test_the_sum_of_a_histogram_is_exact(throttles: list[int]) -> None:
-    """The division for the mean and the multiplication lose nothing, and each request is counted alone."""
+    """A sum that is computed from mean and count is exact, for each request alone."""
     sums = NodeCounters()
     for count in range(1, len(throttles) + 1):
         mean = sum(throttles[:count]) / count

@@ -42,7 +42,7 @@ class Alertmanager:
         assert web.ask(f"http://{self.address}/-/ready").status == 200
 
     def alerts(self, state: str) -> list[dict[str, Any]]:
-        """Return the alerts that it knows in a state: `active` or `suppressed`."""
+        """Return the alerts of the Alertmanager in a state: `active` or `suppressed`."""
         self.child.must_run()
         answer = web.ask(f"http://{self.address}/api/v2/alerts")
         assert answer.status == 200, answer.text

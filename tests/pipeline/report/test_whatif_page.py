@@ -159,7 +159,7 @@ def test_equal_limits_far_above_are_one_line() -> None:
 
 
 def test_quota_types_are_words() -> None:
-    """Words stand above a chart as in the tables."""
+    """Quota types above a chart are the same words as in the tables."""
     row = throttled(1_000, candidate="tight", quota_type="controller_mutation")
     summary = replayed(row)
     rows = seconds([(0, 1)], quota_type="controller_mutation")

@@ -212,7 +212,7 @@ class Ledger:
         holds(entity.limit_state is state, f"{about}: its limit is {entity.limit_state}, not {state}")
 
     def _throttled(self, snapshot: Snapshot, told: Mapping[str, Told]) -> None:
-        """Every client that was throttled in two answers of a source is shown, unless more are throttled than may be."""
+        """Require that a client that a source reported twice as throttled is shown, up to the number of entities."""
         entities = snapshot.columns.layout.entities
         shown = {(entity.broker, (entity.quota_type, entity.user, entity.client_id)) for entity in entities}
         for one in told.values():

@@ -326,7 +326,7 @@ class Agent:
 
 
 async def seconds_of(random: Random, fault: str) -> None:
-    """Wait for an answer."""
+    """Wait as long as an answer takes under a fault."""
     if fault == "never":
         await asyncio.sleep(130.0)
         raise SourceUnreachable("no answer within 130 seconds")

@@ -47,7 +47,7 @@ def job(spark: "SparkSession", folder: str) -> list[int]:
 
 
 def is_kept(folder: Path, done: list[int]) -> None:
-    """Detail and sums are equal to the last digit, and every request is taken over once."""
+    """Assert that detail and sums are equal to the last digit, and every request is taken over once."""
     first, second, replaced, third = done
     assert (first, second, third) == (500, 500, 0)
     assert replaced > 0
