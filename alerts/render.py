@@ -61,7 +61,7 @@ def alert_groups(site: Site) -> list[RuleGroup]:
 
 def profiles_of(alert: str) -> tuple[Profile, ...]:
     """Return the profiles that have an alert."""
-    return tuple(Profile(name) for name in _alert_text(alert).get(_PROFILES, [Profile.ALL]))
+    return tuple(Profile(name) for name in alert_texts()[alert].get(_PROFILES, [Profile.ALL]))
 
 
 def is_enabled(site: Site, alert: str) -> bool:
@@ -90,7 +90,7 @@ def alerts(site: Site) -> Iterator[Rule]:
 @cache
 def thresholds_of(alert: str) -> tuple[str, ...]:
     """Return the names of the thresholds of an alert and of its recorded series, in the order of ``thresholds()``."""
-    rule = _alert_text(alert)
+    rule = alert_texts()[alert]
     names = {*rule.get(_THRESHOLDS, ()), *_places(rule["expr"])}
     return tuple(name for name, _ in thresholds() if name in names)
 
@@ -113,12 +113,9 @@ def _rules(name: str, kind: str) -> Iterator[Rule]:
         yield from (rule for rule in group["rules"] if kind in rule)
 
 
-def _alert_text(name: str) -> Rule:
-    return _alert_texts()[name]
-
-
 @cache
-def _alert_texts() -> dict[str, Rule]:
+def alert_texts() -> dict[str, Rule]:
+    """Return all alerts by name, as they stand in ``rules/``."""
     return {rule["alert"]: rule for name in TEXTS for rule in _rules(name, "alert")}
 
 
@@ -161,10 +158,10 @@ class Filling:
         self._values = {"cluster": site.cluster_label, "system_users": quoted(site.system_users)[1:-1]}
         self._values |= threshold_texts(site)
         self._rounded = {name: short(value) for name, value in site.values().items()}
-        self.names = {name for name in _alert_texts() if is_enabled(site, name)}
+        self.names = {name for name in alert_texts() if is_enabled(site, name)}
         """Names that hold in a condition: alerts that are written, and values that are known."""
         near = ("KafkaQuotaNearLimit", "KafkaQuotaManyNearLimit")
-        shortest = min(duration_seconds(site.wait(name, _alert_text(name)["for"])) for name in near) - 60
+        shortest = min(duration_seconds(site.wait(name, alert_texts()[name]["for"])) for name in near) - 60
         if shortest >= _SHORTEST_WINDOW:
             self.names.add("near_window")
             self._values["near_window"] = duration_text(shortest - 1)

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Final
 
 from .links import Site
-from .render import alerts, is_enabled, profiles_of, short
+from .render import alert_texts, alerts, is_enabled, profiles_of, short
 from .settings import Profile
 from .thresholds import thresholds
 
@@ -41,12 +41,12 @@ def runbooks(site: Site | None = None) -> Iterator[tuple[str, str]]:
 
 def summaries() -> dict[str, tuple[str, str]]:
     """Return the severity and the summary of each alert, by name; the severity has the profile if only one has it."""
-    alert_texts = {}
-    for rule in alerts(Site()):
-        only = _only_profile(rule["alert"])
+    by_alert = {}
+    for name, rule in alert_texts().items():
+        only = _only_profile(name)
         severity = rule["labels"]["severity"] + (f", profile {only}" if only else "")
-        alert_texts[rule["alert"]] = (severity, rule["annotations"]["summary"])
-    return alert_texts
+        by_alert[name] = (severity, rule["annotations"]["summary"])
+    return by_alert
 
 
 def numbers(site: Site, alert: str) -> dict[str, str]:
