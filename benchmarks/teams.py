@@ -43,7 +43,10 @@ def parts_with(owned: Sequence[Team] = ()) -> Parts:
     counter, seconds = TeamCounter(), count(0.0, 10.0)
 
     def parts(joined: Snapshot) -> Mapping[str, Any]:
-        teams = counter.count(adder.of(joined), joined, next(seconds)) if adder else None
+        teams = None
+        if adder:
+            sums = adder.of(joined)
+            teams = counter.count(sums, adder.fresh(joined, sums), joined, next(seconds))
         return {"teams": teams, "sold": sold.of(joined)}
 
     return parts

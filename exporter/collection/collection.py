@@ -236,9 +236,13 @@ class Collection:
             }
             shadows = self._shadows.of(joined, late)
         # before entities are folded, since sums include all of them
-        teams = self._adder.of(joined) if self._adder else None
-        if teams is not None:
-            teams = self._counter.shown(teams) if began is None else self._counter.count(teams, joined, began)
+        teams = None
+        if self._adder is not None:
+            teams = self._adder.of(joined)
+            if began is None:
+                teams = self._counter.shown(teams)
+            else:
+                teams = self._counter.count(teams, self._adder.fresh(joined, teams), joined, began)
         sold = self._sold.of(joined)
         capped = self._cardinality.apply(joined) if self._cardinality else joined
         now_seconds = asyncio.get_running_loop().time()

@@ -439,6 +439,11 @@ class Snapshot(OwnHealth):
         return any(not source.up and source.stand_by_of is None for source in self.sources)
 
     @property
+    def old_sources(self) -> tuple[SourceHealth, ...]:
+        """The sources in use whose numbers are of an earlier collection or scrape."""
+        return tuple(source for source in self.sources if (source.late or source.stale) and source.stand_by_of is None)
+
+    @property
     def brokers_not_read(self) -> tuple[str, ...]:
         """The brokers that the Admin API knows and that no source was read for, by node id."""
         limits = self.limits

@@ -36,12 +36,16 @@ class TeamCounter:
         self._seen_seconds = 0.0
         self._last_seconds: float | None = None
 
-    def count(self, sums: TeamSums, snapshot: Snapshot, now_seconds: float) -> TeamSums:
+    def count(
+        self, sums: TeamSums, rates: Mapping[QuotaType, Floats], snapshot: Snapshot, now_seconds: float
+    ) -> TeamSums:
         """
         Count the time since the last call, and return the sums with the bytes counted so far.
 
         Args:
             sums: the sums of the snapshot.
+            rates: its usage by place in the names, without nodes whose numbers are old: a node that hangs has its last
+                rate as long as it hangs.
             snapshot: all entities, which shows whether any node is missing.
             now_seconds: when its numbers were asked for, in steady seconds.
 
@@ -51,11 +55,9 @@ class TeamCounter:
         self._last_seconds = now_seconds
         if elapsed is not None and 0 < elapsed <= LONGEST_S:
             for kind in COUNTED:
-                rates = np.nan_to_num(sums.usage[kind], nan=0.0, posinf=0.0, neginf=0.0)
-                self._bytes[kind] = self._bytes[kind] + np.maximum(rates, 0.0) * elapsed
-            if not snapshot.incomplete and not any(
-                source.late or source.stale for source in snapshot.sources if source.stand_by_of is None
-            ):
+                finite = np.nan_to_num(rates[kind], nan=0.0, posinf=0.0, neginf=0.0)
+                self._bytes[kind] = self._bytes[kind] + np.maximum(finite, 0.0) * elapsed
+            if not snapshot.incomplete and not snapshot.old_sources:
                 self._seen_seconds += elapsed
         return self.shown(sums)
 

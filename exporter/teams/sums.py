@@ -7,7 +7,8 @@ entity comes or leaves costs a few sums over arrays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -149,6 +150,24 @@ class TeamAdder:
             entities=index.entities,
             budgets=self._budgets,
         )
+
+    def fresh(self, joined: Snapshot, sums: TeamSums) -> Mapping[QuotaType, Floats]:
+        """
+        Return the usage of the last snapshot by team, on nodes alone whose numbers are of this collection.
+
+        Args:
+            joined: the snapshot with all entities that `of` was last called with.
+            sums: its sums, which have the numbers of all nodes.
+
+        """
+        old = {source.node_id for source in joined.old_sources}
+        columns = joined.columns
+        places = [place for place, node in enumerate(columns.layout.nodes) if node in old]
+        if not places:
+            return sums.usage
+        usage = np.where(np.isin(columns.layout.node_numbers, places), np.nan, columns.usage)
+        without = replace(columns, usage=fixed(usage))
+        return {kind: self._usage(kind, without).total for kind in TYPES}
 
     def _usage(self, kind: QuotaType, columns: Columns) -> _Usage:
         """Return the sums of the known usage of a quota type by team, NaN for a team without any."""

@@ -98,7 +98,7 @@ TEAM_BYTES: Final = {
     quota_type: counter(
         f"kafka_quota_team_{word}_bytes_total",
         f"Bytes {word} by the quota entities of this team since this exporter started: their rates times the seconds "
-        "between its collections. A lower bound: usage of nodes that are not read is not in it.",
+        "between its collections. A lower bound: usage of nodes that are not read, or answer too late, is not in it.",
         TEAM_LABELS,
         "bytes",
         "computed",

@@ -107,6 +107,7 @@ STATE_OF_TEAMS: Final = snapshot(
     limits=replace(CONFIGURED, nodes=dict.fromkeys(BROKERS, NodeSettings())),
     nodes=tuple(NodeUsage(broker=broker, coverage=COMPLETE) for broker in BROKERS),
 )
+SUMS: Final = TeamAdder(TEAMS).of(STATE_OF_TEAMS)
 EVERYTHING: Final = snapshot(
     *ENTITIES,
     sources=(
@@ -159,7 +160,7 @@ EVERYTHING: Final = snapshot(
     ),
     nodes=(NODE, NodeUsage(broker="9", numbers={catalog.EXEMPT_REQUEST_THREADS: {(): 0.2}}, stale_entities={REQUEST: 100})),
     limits=CONFIGURED,
-    teams=TeamCounter().count(TeamAdder(TEAMS).of(STATE_OF_TEAMS), STATE_OF_TEAMS, 0.0),
+    teams=TeamCounter().count(SUMS, SUMS.usage, STATE_OF_TEAMS, 0.0),
     sold={
         (PRODUCE, "2"): Sold(limits=401.0, capacity=100.0, origin=CapacityOrigin.OBSERVED),
         (REQUEST, "10"): Sold(limits=402.0, capacity=100.0, origin=CapacityOrigin.CONFIGURED),

@@ -38,7 +38,8 @@ class Counting:
 
     def count(self, state: Snapshot, at: float) -> dict[str, float]:
         """Return the counters after a collection at some steady seconds."""
-        sums = self._counter.count(self.adder.of(state), state, at)
+        sums = self.adder.of(state)
+        sums = self._counter.count(sums, self.adder.fresh(state, sums), state, at)
         self.last = replace(state, teams=sums)
         return self.series()
 
@@ -82,7 +83,7 @@ def test_time_without_collections_is_not_seen() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"sources": (health(node_id="1", up=False),)}, {"sources": (health(node_id="1", late=True),)}, {"unsent": 3}],
+    [{"sources": (health(node_id="1", up=False),)}, {"sources": (health(node_id="2", late=True),)}, {"unsent": 3}],
 )
 def test_time_in_which_a_node_is_missing_is_not_seen(changes: dict[str, Any]) -> None:
     """While a node is missing, the bytes on the others are counted, and the seconds are not."""
@@ -90,6 +91,30 @@ def test_time_in_which_a_node_is_missing_is_not_seen(changes: dict[str, Any]) ->
     counting.count(moving(100.0), 0.0)
     series = counting.count(moving(100.0, **changes), 10.0)
     assert (series["produced_bytes_total payments"], series["seen_seconds_total"]) == (1_000, 0.0)
+
+
+@pytest.mark.parametrize("old", ["late", "stale"])
+def test_the_last_rate_of_a_node_that_hangs_is_counted_once(old: str) -> None:
+    """While a node's numbers are those of an earlier read, its bytes are unknown; those of the others are counted."""
+    counting = Counting()
+    rows = (usage(QuotaType.PRODUCE, "alice", usage=1_000.0), usage(QuotaType.PRODUCE, "anna", broker="2", usage=30.0))
+    fresh = snapshot(*rows, sources=(health("a", node_id="1"), health("b", node_id="2")))
+    hung = snapshot(*rows, sources=(health("a", node_id="1", **{old: True}), health("b", node_id="2")))
+    counting.count(fresh, 0.0)
+    assert counting.count(fresh, 15.0)["produced_bytes_total payments"] == 15_450
+    for at in (30.0, 45.0, 60.0):
+        series = counting.count(hung, at)
+    assert (series["produced_bytes_total payments"], series["seen_seconds_total"]) == (15_450 + 3 * 450, 15)
+    assert counting.count(fresh, 75.0)["produced_bytes_total payments"] == 15_450 + 3 * 450 + 15_450
+
+
+def test_a_hung_source_on_stand_by_hides_no_node() -> None:
+    """The rates of a node are of the source in use, whatever another one of it does."""
+    counting = Counting()
+    sources = (health("a", node_id="1"), health("b", node_id="1", late=True, stand_by_of="1"))
+    counting.count(moving(100.0, sources=sources), 0.0)
+    series = counting.count(moving(100.0, sources=sources), 10.0)
+    assert (series["produced_bytes_total payments"], series["seen_seconds_total"]) == (1_000, 10)
 
 
 def test_what_is_unknown_adds_nothing() -> None:
