@@ -131,7 +131,7 @@ async def test_defect_is_a_500_without_details(serve: Serve, monkeypatch: pytest
     def fail(*_: object) -> Snapshot:
         raise ZeroDivisionError("secret")
 
-    monkeypatch.setattr("quotascope.exporter.join.Join.snapshot", fail)
+    monkeypatch.setattr("quotascope.exporter.join.join.Join.snapshot", fail)
     client = await serve(ScriptedSource())
     with capture_logs() as lines:
         answer = await client.get("/metrics")

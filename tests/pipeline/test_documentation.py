@@ -93,7 +93,7 @@ def test_sizes() -> None:
     count = len(captured())
     plain = sum(len(text) + 1 for text in captured()) / count
     packed = CAPTURE.stat().st_size / count
-    assert f"a line takes {plain:,.0f} bytes, and {packed:.0f} when" in REQUEST_LOG
+    assert f"a line takes {plain:,.0f} bytes, or {packed:.0f} compressed (gzip)" in REQUEST_LOG
 
 
 def test_columns_are_described() -> None:
