@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -36,6 +37,17 @@ def _as_written(_ctx: object, value: object) -> object:
     return value
 
 
+@contextmanager
+def _named(ctx: typer.Context) -> Iterator[None]:
+    """Give an exception of typer's the context that it lacks, as that of an option without a value does."""
+    try:
+        yield
+    except Exception as error:
+        if getattr(error, "ctx", ctx) is None:
+            error.ctx = ctx  # type: ignore[attr-defined] # typer's exceptions have it
+        raise
+
+
 class Command(TyperCommand):
     """A command."""
 
@@ -43,6 +55,11 @@ class Command(TyperCommand):
     def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
         """Return the parameters as the help shows them."""
         return _for_people(super().get_params(ctx), ctx)
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Read the words of the command line. Raises typer's exceptions, which name the command."""
+        with _named(ctx):
+            return super().parse_args(ctx, args)
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
         """Run the command. Raises ``typer.BadParameter`` for errors of ours that are about the command line."""
@@ -62,6 +79,11 @@ class Group(TyperGroup):
     def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
         """Return the parameters as the help shows them."""
         return _for_people(super().get_params(ctx), ctx)
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Read the words of the command line. Raises typer's exceptions, which name the group."""
+        with _named(ctx):
+            return super().parse_args(ctx, args)
 
 
 class App(typer.Typer):

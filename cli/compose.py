@@ -28,9 +28,10 @@ from quotascope.exporter.logs import LogWriter, configure_logs
 from quotascope.exporter.shadow import Shadows
 from quotascope.exporter.snapshot import OwnHealth
 
-_NO_SOURCE = (
-    "no source: give --source or --discover, or a file with `sources` or `discovery` (see `quotascope config example`)"
-)
+_NO_SOURCE = "no source: give {options}, or a file with `sources` or `discovery` (see `quotascope config example`)"
+_OF_EXPORTER = "--source or --discover"
+_OF_READERS = "--exporter, --source or --discover"
+"""Options of commands that also read a running exporter."""
 _NO_KAFKA = "no Kafka: give --bootstrap-servers, or a file with `kafka` (see `quotascope config example`)"
 
 
@@ -55,10 +56,10 @@ def build_exporter(
     return exporter, reloader
 
 
-def with_source(config: Config) -> Config:
-    """Return the configuration if it has a source or a discovery. Raises ``ConfigError`` otherwise."""
+def with_source(config: Config, options: str = _OF_EXPORTER) -> Config:
+    """Return the configuration if it has a source or a discovery. Raises ``ConfigError`` with the options otherwise."""
     if not config.sources and not config.discovery.wanted:
-        raise ConfigError(WITHOUT_FILE, [_NO_SOURCE])
+        raise ConfigError(WITHOUT_FILE, [_NO_SOURCE.format(options=options)])
     return config
 
 
@@ -102,7 +103,7 @@ async def build_collection(config: Config, *, watch: bool = False) -> AsyncItera
     Raises ``ConfigError`` and ``ClientError``.
     """
     # a command that reads pushes nothing
-    alone = with_source(config).model_copy(update={"otlp": None})
+    alone = with_source(config, _OF_READERS).model_copy(update={"otlp": None})
     settings = loaded(alone if watch else _impatient(alone))
     parts = build_parts(settings, open_admin=admin_of, read_terms=alert_terms, environ=os.environ)
     roster, refresh = Roster(parts.sources), LimitsRefresh(*parts.limits_reading)

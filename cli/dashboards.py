@@ -98,10 +98,16 @@ def push(
     import os
 
     from quotascope.dashboards.files import grafana_dashboards
+    from quotascope.dashboards.errors import GrafanaError
     from quotascope.dashboards.grafana import Grafana, push_all, read_token
     from quotascope.dashboards.scope import Scope
 
-    token = read_token(grafana_token_file, os.environ)
+    try:
+        token = read_token(grafana_token_file, os.environ)
+    except GrafanaError as error:
+        if grafana_token_file is None:
+            raise
+        raise typer.BadParameter(str(error), param_hint="--grafana-token-file") from error
     grafana = Grafana(url=grafana_url, token=token, ca_file=grafana_ca_file)
     ours = installation.site()
     models = grafana_dashboards(Scope(site=ours, recorded=recorded))

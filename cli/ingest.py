@@ -11,7 +11,7 @@ from typing import Annotated, Final
 import typer
 
 from . import outputs
-from .options import CONNECTOR, INTO, EngineName, Json, check_extra, named_values
+from .options import CONNECTOR, INTO, EngineName, Json, check_extra, named_values, zone_of
 
 EXAMPLES = f"""
 Examples:
@@ -47,6 +47,12 @@ _CONTENTS: Final = (
 )  # fmt: skip
 """Beginnings of files, and the contents that they suggest; the first match counts."""
 
+
+def _known_zone(name: str) -> str:
+    zone_of(name, "--log-time-zone")
+    return name
+
+
 Logs = Annotated[
     list[str],
     typer.Argument(
@@ -80,7 +86,12 @@ BrokerPattern = Annotated[
 ]
 LogZone = Annotated[
     str,
-    _reading_option("--log-time-zone", metavar="ZONE", help="Zone of the times in the logs, such as Europe/Berlin."),
+    _reading_option(
+        "--log-time-zone",
+        metavar="ZONE",
+        help="Zone of the times in the logs, such as Europe/Berlin.",
+        callback=_known_zone,
+    ),
 ]
 Topics = Annotated[
     str | None,

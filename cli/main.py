@@ -49,12 +49,19 @@ class CommandGroup(Group):
         except Exception as error:
             message = getattr(error, "message", None)
             # the traceback of a group of exceptions cannot be set
-            if isinstance(message, str) and (text := _for_people(message, error.__cause__)) != message:
+            if isinstance(message, str) and (text := _for_people(message, error.__cause__, _range(error))) != message:
                 error.message = text  # type: ignore[attr-defined]
             raise
 
 
-def _for_people(message: str, cause: BaseException | None) -> str:
+def _range(error: Exception) -> str:
+    """Return the numbers that an option takes, empty unless both ends are there."""
+    option = getattr(error, "param", None)
+    low, high = getattr(option, "min", None), getattr(option, "max", None)
+    return "" if low is None or high is None else f"a number from {low:.12g} to {high:.12g}"
+
+
+def _for_people(message: str, cause: BaseException | None, numbers: str) -> str:
     """Return pydantic's message about the value of an option in plain words, with the value and a likely word."""
     if not message.startswith(("Value error, ", "Input should be ")):
         return message
@@ -62,6 +69,8 @@ def _for_people(message: str, cause: BaseException | None) -> str:
     value, _, words = text.partition(" is not one of ")
     if close := get_close_matches(value.strip("'"), re.findall("'([^']*)'", words), 1):
         return f"{text}; did you mean {close[0]!r}?"
+    if numbers and text.startswith(("Input should be less", "Input should be greater")):
+        text = f"expected {numbers}"
     problems: list[dict[str, object]] = getattr(cause, "errors", list)()
     got = f", not {problems[0]['input']!r}" if problems else ""
     for theirs, ours in _EXPECTED:
@@ -152,7 +161,9 @@ def _fail_of_usage(error: Any) -> NoReturn:  # noqa: ANN401 typer's exceptions h
     """End with the one form of all errors; without a command, with the help."""
     context = error.ctx
     if type(error).__name__ == "NoArgsIsHelpError":
-        typer.echo(context.get_help(), err=True)
+        # it asked for the help when it was made, which prints it, unless typer has no rich
+        if error.message:
+            typer.echo(error.message, err=True)
         sys.exit(error.exit_code)
     cause = error.__cause__
     ours = cause if isinstance(cause, InvalidInput) and cause.is_of_usage else None

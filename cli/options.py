@@ -52,7 +52,7 @@ SHADOW = reading_option(
 TEAMS = reading_option(
     "--teams",
     metavar="FILE",
-    help="Show what the clients of each team in this file use together (docs/guides/teams.md).",
+    help="Show the team of each client, or the sums of each team, by the teams in this file (docs/guides/teams.md).",
 )
 OTLP_ENDPOINT = typer.Option(
     "--otlp-endpoint",
@@ -103,12 +103,14 @@ _PIPELINE = ("pyarrow", "msgspec", "deltalake")
 
 def named_folder(folder: str | None) -> str | None:
     """
-    Return a folder. Raises ``typer.BadParameter`` for an empty one.
+    Return a folder. Raises ``typer.BadParameter`` for an empty one, and for a file.
 
     An unset variable of a shell is empty, and tables would lie at the root.
     """
     if folder is not None and not folder.strip():
         raise typer.BadParameter("a folder or URI is needed, and this is empty")
+    if folder is not None and Path(folder).is_file():
+        raise typer.BadParameter(f"{folder[:200]!r} is a file: name a folder")
     return folder
 
 
@@ -201,8 +203,8 @@ def release_of(text: str | None) -> KafkaRelease | None:
     return release
 
 
-def zone_of(name: str) -> tzinfo:
-    """Return the time zone of a name. Raises ``typer.BadParameter``."""
+def zone_of(name: str, flag: str = "--time-zone") -> tzinfo:
+    """Return the time zone of a name, the value of an option. Raises ``typer.BadParameter``."""
     from datetime import UTC
     from zoneinfo import ZoneInfo
 
@@ -211,9 +213,7 @@ def zone_of(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (ValueError, OSError, KeyError):
-        raise typer.BadParameter(
-            f"{name[:60]!r} is not a time zone; try Europe/Berlin", param_hint="--time-zone"
-        ) from None
+        raise typer.BadParameter(f"{name[:60]!r} is not a time zone; try Europe/Berlin", param_hint=flag) from None
 
 
 def time_of(text: str | None, name: str, zone: tzinfo) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, make_dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -280,17 +281,26 @@ class SiteOptions:
         """
         Return the site from these options, more values of the command line, the file, and defaults.
 
-        Raises ``InvalidSite``, and ``ConfigError`` for mistakes in the file.
+        Raises ``typer.BadParameter``, and ``ConfigError`` for mistakes in the file.
         """
         from quotascope.alerts import InvalidSite, Site
-        from quotascope.alerts.links import served_runbooks
-        from quotascope.alerts.settings import Profile
 
         base = Site()
         if self.alerts_config is not None:
             from .alerts_config import read_alerts_config
 
             base = read_alerts_config(self.alerts_config)
+        try:
+            return self._over(base, options)
+        except InvalidSite as error:
+            raise typer.BadParameter(str(error)) from error
+
+    def _over(self, base: Site, options: Mapping[str, str | None]) -> Site:
+        """Return a site with the values of the command line in place of those of the file. Raises ``InvalidSite``."""
+        from quotascope.alerts import InvalidSite
+        from quotascope.alerts.links import served_runbooks
+        from quotascope.alerts.settings import Profile
+
         runbook_url = self.runbook_url
         if self.exporter_url is not None:
             if runbook_url is not None:
@@ -303,7 +313,7 @@ class SiteOptions:
             "exporter_url": self.exporter_url,
             "runbook_url": runbook_url,
         }
-        named: dict[str, Any] = {name: text for name, text in (values | options).items() if text is not None}
+        named: dict[str, Any] = {name: text for name, text in {**values, **options}.items() if text is not None}
         if "profile" in named:
             named["profile"] = Profile(named["profile"])
         return replace(base, **named)

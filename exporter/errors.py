@@ -43,8 +43,8 @@ class ConfigError(InvalidInput, ExporterError):
 
     @property
     def is_of_usage(self) -> bool:  # type: ignore[override] # it depends on where the configuration is from
-        """Whether the configuration has no file: what is wrong or missing is on the command line."""
-        return self.subject == WITHOUT_FILE
+        """Whether an option or the lack of a file is at fault: what is wrong or missing is on the command line."""
+        return self.subject == WITHOUT_FILE or self.subject.startswith("--")
 
 
 class McpMissing(ExporterError):

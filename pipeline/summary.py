@@ -313,6 +313,8 @@ class Comparison:
     candidate: CandidateSummary
     changes: Mapping[ThrottleChange, int] = field(default_factory=dict)
     """Number of pairs of client and quota type that it or the base throttles, by change."""
+    unknown: int = 0
+    """Number of such pairs that were held back, and that the replay does not throttle under the candidate's limit."""
     users: Sequence[tuple[Change, Sequence[Change]]] = field(default=())
     """Users with a difference and their clients that have one; the largest first."""
 
@@ -492,14 +494,18 @@ def _compared(
     """
     for candidate in candidates[1:]:
         by_user: dict[str, list[Change]] = {}
-        counts = dict.fromkeys(ThrottleChange, 0)
+        counts, unknown = dict.fromkeys(ThrottleChange, 0), 0
         for (user, client_id, quota_type), by_candidate in by_client.items():
             base, changed = CandidateSummary(name=candidates[0].name), CandidateSummary(name=candidate.name)
             for totals in (base, changed):
                 if totals.name in by_candidate:
                     totals.add(by_candidate[totals.name])
                 totals.requests = next(iter(by_candidate.values()))["requests"]
-            if (change_of := _throttle_change(base, changed)) is not None:
+            change_of = change_between(base.muted_ms, changed.muted_ms)
+            # a client that was held back would have sent more, and nobody knows whether the limit throttles that
+            if change_of is ThrottleChange.ENDED and changed.held_back_requests:
+                unknown += 1
+            elif change_of is not None:
                 counts[change_of] += 1
             if any(figure.difference(changed, base) for figure in COMPARED):
                 change = Change(
@@ -514,20 +520,9 @@ def _compared(
         yield Comparison(
             candidate=candidate,
             changes=counts,
+            unknown=unknown,
             users=sorted(users, key=lambda user: largest(user[0])),
         )
-
-
-def _throttle_change(base: CandidateSummary, changed: CandidateSummary) -> ThrottleChange | None:
-    """
-    Return the change of the throttling of one client.
-
-    For one that was held back it is unknown whether a limit throttles it no longer.
-    """
-    change = change_between(base.muted_ms, changed.muted_ms)
-    if change is ThrottleChange.ENDED and changed.held_back_requests:
-        return ThrottleChange.SHORTER
-    return change
 
 
 def largest(change: Change) -> tuple[int, int, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -48,6 +48,8 @@ _LINES_AROUND: Final = 5
 """Number of lines beside the rows: the summary, the header of the table and its line, the legend, and the keys."""
 _WITH_CLUSTER: Final = 10
 """Least height of a terminal that also shows what the first row's entity uses on the cluster."""
+_WITH_TEAMS: Final = 100
+"""Least width of a terminal whose table has teams."""
 _WITH_RULES: Final = 78
 """Least width of a terminal whose table has rules."""
 _LEVELS: Final = "a rule's digit is its level: 1 (user / client-id) wins over 8 (client-id <default>)"
@@ -69,10 +71,22 @@ def screen(
     head = Text("quotascope top  ", "bold")
     of_type = chosen(snapshot, Choices(kind=choices.kind))
     head.append(summary(snapshot, of_type), "not bold")
-    levels = Text(_LEVELS if width >= _WITH_RULES else "", "dim")
+    levels = _cut(Text("; ".join(_legend(width, choices)), "dim"))
     first = Usages(rows.columns, rows.rows[top_row : top_row + 1])
     of_cluster = [_cut(Text(one_line(cluster_sentence(usage)))) for usage in cluster_usages(snapshot, first)]
     return Group(_cut(head), table, *of_cluster[:has_room], levels, _cut(_last_line(choices, problem)))
+
+
+def _legend(width: int, choices: Choices) -> Iterator[str]:
+    if hint := without_teams(width, choices):
+        yield hint
+    if width >= _WITH_RULES:
+        yield _LEVELS
+
+
+def without_teams(width: int, choices: Choices) -> str:
+    """Return a hint if there are teams for which the terminal is too narrow, else an empty text."""
+    return f"teams: needs {_WITH_TEAMS} columns" if choices.teams is not None and width < _WITH_TEAMS else ""
 
 
 def summary(snapshot: Snapshot, usages: Usages) -> str:
@@ -116,7 +130,7 @@ def entity_table(
     layouts = (
         (140, wider),
         (116, wide),
-        (100, usual),
+        (_WITH_TEAMS, usual),
         (_WITH_RULES, tight),
         (60, small),
         (0, _NARROW),

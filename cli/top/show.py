@@ -26,7 +26,7 @@ from ..cluster import report_errors
 from ..terminal import full_screen
 from .choices import END, Choices
 from .keyboard import listening
-from .screen import chosen, entity_table, screen, summary
+from .screen import chosen, entity_table, screen, summary, without_teams
 
 Read: TypeAlias = Callable[[], Awaitable[Observed]]
 """A function that reads the current state of the cluster. Raises ``ExporterError``."""
@@ -79,6 +79,8 @@ async def print_once(
         if exporter is not None:
             show.recall(await read_recent(exporter))
         console.print(entity_table(rows, show.trails, console.width, snapshot, choices.teams))
+        if hint := without_teams(console.width, choices):
+            console.print(hint)
     if report_errors(findings):
         raise typer.Exit(1)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import partial
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, FilePath, SecretStr, model_validator
@@ -20,12 +21,12 @@ from .section import Seconds, SecretFile, Section, check_headers, comma_separate
 from .sources import (
     DiscoveryConfig,
     HeaderName,
-    HttpUrl,
     KafkaConfig,
     PrometheusConfig,
     PrometheusSourceConfig,
     SourceConfig,
     SourceEntry,
+    http_url,
 )
 
 DEFAULT_PORT = 9749
@@ -305,7 +306,7 @@ class OtlpConfig(Section):
     Settings without a value here come from OpenTelemetry's own environment variables.
     """
 
-    endpoint: HttpUrl | None = Field(
+    endpoint: Annotated[str, AfterValidator(partial(http_url, example="http://collector:4318"))] | None = Field(
         default=None,
         description=(
             "Where the receiver listens; https for TLS. http/protobuf: a URL without a path gets /v1/metrics. "
@@ -485,7 +486,7 @@ class Config(Section):
         default=CapacityConfig(),
         description="What each broker can do, for how much of it limits promise (docs/guides/teams.md).",
     )
-    grafana_url: HttpUrl | None = Field(
+    grafana_url: Annotated[str, AfterValidator(partial(http_url, example="https://grafana.corp"))] | None = Field(
         default=None,
         description=(
             "Address of the Grafana that has quotascope's dashboards: the page of an entity links to its dashboard."

@@ -57,11 +57,11 @@ DialectName = Annotated[str, AfterValidator(_dialect)]
 """A `Dialect`, or the name of a `TextDialect`."""
 
 
-def http_url(url: str) -> str:
-    """Return the URL if an agent can have it; else raise ValueError."""
+def http_url(url: str, example: str = "http://broker-1:8778/jolokia") -> str:
+    """Return the URL if a server can have it; else raise ValueError with an example of such a server's."""
     parts = http_parts(url)
     if parts is None:
-        raise ValueError("is not a URL such as http://broker-1:8778/jolokia")
+        raise ValueError(f"is not a URL such as {example}")
     if parts.username is not None or parts.password is not None:
         raise ValueError("must not contain a user or password; those of a source belong in basic_auth or headers")
     return url
@@ -205,7 +205,7 @@ def _selector(text: str) -> str:
 
 
 def _server_url(url: str) -> str:
-    http_url(url)
+    http_url(url, "http://prometheus:9090")
     if urlsplit(url).path.rstrip("/").endswith(("/metrics", "/federate", "/jolokia", "/api/v1/query")):
         raise ValueError(
             "is not the address of a Prometheus server, such as http://prometheus:9090: the page of an agent is a "

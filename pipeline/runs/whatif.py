@@ -333,12 +333,14 @@ def _differences(summary: ReplaySummary, names: Sequence[str]) -> Iterator[Block
         heads=(
             "candidate",
             *(f"#{change.words}" for change in ThrottleChange),
+            "#unknown",
             *(f"#{figure.head}" for figure in COMPARED),
         ),
         rows=[
             (
                 name,
                 *map(count_text, comparison.changes.values()),
+                count_text(comparison.unknown),
                 *(difference(figure, comparison.candidate, base) for figure in COMPARED),
             )
             for name, comparison in zip(names[1:], summary.comparisons, strict=True)
@@ -500,7 +502,10 @@ def document(answer: WhatIf) -> dict[str, Any]:
     differences = {
         comparison.candidate.name: {
             **{figure.key: figure.difference(comparison.candidate, base) for figure in COMPARED},
-            "changes": {change.value: count for change, count in comparison.changes.items()},
+            "changes": {
+                **{change.value: count for change, count in comparison.changes.items()},
+                "unknown": comparison.unknown,
+            },
         }
         for comparison in summary.comparisons
     }  # fmt: skip

@@ -27,6 +27,10 @@ _NEWEST: Final = 10**13
 """Index of the file that Databricks writes; those before it have the digits of their hour."""
 _FOLDER = "eventlog_v2_"
 _STATUS = "appstatus_"
+_APPLICATION = re.compile(r"(?:app|application|local|spark)[-_]")
+"""Beginning of the ids that cluster managers give applications."""
+_BEGINNING = re.compile(rb'\s*\{\s*"Event"\s*:')
+"""Beginning of a log."""
 _MOST_NAMED = 10
 _DEEPEST: Final = 6
 """Depth of folders in which the only log is searched for: Databricks has cluster, eventlog, host and context."""
@@ -90,6 +94,9 @@ def _located(path: Path, deepest: int) -> Path:
         folders = [entry for entry in entries if entry.is_dir()]
         if not logs and len(folders) == 1 and deepest:
             return _located(folders[0], deepest - 1)
+        count = len(logs)
+        if count > 1 and not (logs := [log for log in logs if _may_be_log(log)]):
+            raise NoEventLog(f"{path} is a folder of {count} files, and none of them is an event log: name one")
     else:  # the name changes when the application ends, too
         folder, app_id = path.parent, path.name.removesuffix(_RUNNING).removeprefix(_FOLDER)
         attempts_and_logs = logs_of(folder, app_id) if folder.is_dir() else []
@@ -99,6 +106,18 @@ def _located(path: Path, deepest: int) -> Path:
         if not logs:
             raise NoEventLog(f"{path} does not exist")
     return folder / _only(folder, [log.name for log in logs])
+
+
+def _may_be_log(path: Path) -> bool:
+    """Decide whether a path is a folder of a log, or a file that has the name or the beginning of one."""
+    name = path.name.removesuffix(_RUNNING)
+    if path.is_dir() or _APPLICATION.match(name) or name.endswith(tuple(SUFFIXES)):
+        return True
+    try:
+        with path.open("rb") as file:
+            return _BEGINNING.match(file.read(100)) is not None
+    except OSError:
+        return False
 
 
 def _located_in_zip(zipped: Path, inner: str) -> Path:

@@ -44,11 +44,13 @@ def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(main_module, "app", app)
 
 
-def test_nothing_shows_the_help(run: Run) -> None:
-    """Without a command, the help is shown."""
-    _, out, err = run()
-    assert "serve" in out + err
-    assert "explain" in out + err
+@pytest.mark.parametrize(("words", "command"), [((), "explain"), (("quotas",), "list")])
+def test_nothing_shows_the_help(run: Run, words: tuple[str, ...], command: str) -> None:
+    """Without a command, the help is shown once, that of a group of commands, too."""
+    code, out, err = run(*words)
+    assert code == 2
+    assert command in out + err
+    assert (out + err).count("Usage:") == 1
 
 
 def test_the_help_has_every_command(run: Run) -> None:

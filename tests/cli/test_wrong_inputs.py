@@ -32,7 +32,7 @@ WRONG = (
         "the file cannot be read: No such file",
     ),
     ("serve --port x", "expected a whole number, not 'x'"),
-    ("serve --port 70000", "less than or equal to 65535"),
+    ("serve --port 70000", "expected a number from 0 to 65535, not '70000'"),
     ("serve --source jolokja=http://a:1", "did you mean 'jolokia'?"),
     ("serve --source http://a:1 --idle-after x", "is not a time such as 500ms, 5s or 1m"),
     ("serve --source http://a:1 --log-level warn", "did you mean 'warning'?"),
@@ -55,7 +55,10 @@ WRONG = (
     ("config check empty", "empty: no source: give --source"),
     ("config check large", "large: cannot be read: it is larger than 1 MiB"),
     ("config check binary", "binary: is not UTF-8 text"),
-    ("ingest text --into text", "Not a directory"),
+    ("ingest text --into text", "'text' is a file: name a folder"),
+    ("usage text", "'text' is a file: name a folder"),
+    ("ingest-prometheus --prometheus prometheus:9090 --into s", "is not a URL such as http://prometheus:9090"),
+    ("usage --prometheus http://a:1 --days nan", "expected a number from 0.05 to 3660, not 'nan'"),
     ("ingest text --into usage", "text seems to hold text of another kind: give the log of kafka.request.logger"),
     ("ingest text --into usage --topics none", "none: No such file or directory; a snapshot is JSON"),
     ("ingest kafka://a:1/t --into usage --once --every 5s", "give one of them"),
@@ -94,7 +97,7 @@ MISUSED = (
 )
 """Of `quotascope quotas`: what cannot be meant is a wrong usage, with exit code 2."""
 OF_USAGE = (
-    ("status", "no source: give --source or --discover"),
+    ("status", "no source: give --exporter, --source or --discover"),
     ("status --source foo", "is not a URL"),
     ("explain --user a", "no Kafka: give --bootstrap-servers"),
     ("recommend usage --protect x", "such as p99=20ms, not 'x'"),
@@ -107,6 +110,16 @@ OF_USAGE = (
     ("serve --sasl-username a --sasl-password-file hunter2 --bootstrap-servers a:1", "expected a file that is there"),
     ("demo --port x", "invalid value for --port: "),
     ("alerts write", "missing argument DIR"),
+    ("top --every nan", "--every: expected a time such as 500ms"),
+    ("top --every -3", "--every: expected a time such as 500ms"),
+    ("alerts write rules --exporter-url quotascope:9749", "is not the address of an exporter"),
+    ("alerts mixin --exporter-url quotascope:9749", "is not the address of an exporter"),
+    ("dashboards write build --cluster-label 9", "cannot be a label"),
+    ("ingest text --into usage --log-time-zone X/Y", "invalid value for --log-time-zone: 'X/Y' is not a time zone"),
+    ("dashboards push --grafana-url http://a:1 --grafana-token-file hunter2", "--grafana-token-file: the file with"),
+    ("explain --user", "requires an argument (quotascope explain --help)"),
+    ("quotas list --teams", "requires an argument (quotascope quotas list --help)"),
+    ("top", "give --exporter, --source or --discover"),
 )
 """What is wrong with the command line alone: exit code 2, and the help that has the right form."""
 SILENT = (

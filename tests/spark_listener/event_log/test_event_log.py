@@ -233,6 +233,8 @@ CODECS = {
         ({}, "app-00", NoEventLog, "app-00 does not exist"),
         ({}, ".", NoEventLog, "holds no event log"),
         ({f"app-{n:02}": b"" for n in range(12)}, ".", NoEventLog, "12 event logs, name one: app-00, .*, …"),
+        ({"a.log": b"", "b.py": b"x", "c": BEGIN, "d": BEGIN}, ".", NoEventLog, "2 event logs, name one: c, d"),
+        ({"a.log": b"", "b.py": b"x"}, ".", NoEventLog, "a folder of 2 files, and none of them is an event log"),
         (dict.fromkeys(LOGS, BEGIN), "app_3", NoEventLog, "2 event logs, name one: app_3_1, app_3_2"),
         *(({f"a{codec}.inprogress": b"x"}, "a", CodecUnusable, advice) for codec, advice in CODECS.items()),
     ],
