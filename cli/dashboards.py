@@ -97,8 +97,8 @@ def push(
     """
     import os
 
-    from quotascope.dashboards.files import grafana_dashboards
     from quotascope.dashboards.errors import GrafanaError
+    from quotascope.dashboards.files import grafana_dashboards
     from quotascope.dashboards.grafana import Grafana, push_all, read_token
     from quotascope.dashboards.scope import Scope
 
