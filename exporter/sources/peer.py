@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import zlib
 from collections.abc import Callable, Mapping
@@ -86,8 +87,16 @@ class Peer:
         )
 
     def unconnected(self, host: str | None, port: int | None, error: OSError) -> SourceUnreachable:
-        """Return the error of a connection that could not be opened."""
-        return SourceUnreachable(f"no connection to {host}:{port} ({shown(os_reason(error))}): {self.unreached}")
+        """
+        Return the error of a connection that could not be opened.
+
+        >>> str(Peer().unconnected("nohost", 1, socket.gaierror(-2, "not known"))).partition(": ")[2]
+        "check the host's spelling, and the DNS of this machine"
+        """
+        advice = self.unreached
+        if isinstance(error, socket.gaierror):
+            advice = "check the host's spelling, and the DNS of this machine"
+        return SourceUnreachable(f"no connection to {host}:{port} ({shown(os_reason(error))}): {advice}")
 
     def disconnected(self, error: Exception, *, https: bool) -> SourceUnreachable:
         """Return the error of a connection that ended before an answer."""
