@@ -125,12 +125,16 @@ def _of_server(
 
 def _of_dumps(dumps: list[str], into: str, engine: EngineChoice) -> tuple[IngestedSamples, int]:
     """Read dumps of blocks; return the report and the number of series."""
+    from quotascope.pipeline.errors import UnreadableLog
     from quotascope.pipeline.prometheus.recording import ingest_dumps, listed
 
     from .samples import Listed, inventory_of, settings_of, wanted_of
 
     with outputs.bar("listing the series") as progress:
         found = listed(dumps, engine, progress)
+    for dump in found:
+        if not dump.series:
+            raise UnreadableLog(dump.dump.path, "has no sample: did promtool print an error?")
     settings = settings_of(past.defaults())
     stock = inventory_of(
         Listed(one for dump in found for one in dump.series), settings, "", (0.0, 0.0), by_exporter=None

@@ -62,6 +62,7 @@ WRONG = (
     ("ingest text --into usage", "text seems to hold text of another kind: give the log of kafka.request.logger"),
     ("ingest text --into usage --topics none", "none: No such file or directory; a snapshot is JSON"),
     ("ingest kafka://a:1/t --into usage --once --every 5s", "give one of them"),
+    ("ingest-prometheus empty --into s", "empty: has no sample: did promtool print an error?"),
     ("recommend usage --key producer_byte_rat", "did you mean 'producer_byte_rate'?"),
     ("recommend usage --for host", "'host' is not one of 'user'"),
     ("history drop usage --before yesterday", "'yesterday' is not a date such as 2026-09-01"),
