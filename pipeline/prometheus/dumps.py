@@ -89,8 +89,11 @@ def _lines(dump: Dump, digest: Any) -> Iterator[tuple[str, float, int]]:  # noqa
                 is_ms = "." not in time and "e" not in time and len(time) > 11  # noqa: PLR2004 - of seconds
                 yield labels, float(value), int(time) if is_ms else round(float(time) * 1_000)
                 number += 1
+    except FileNotFoundError:
+        raise UnreadableLog(dump.path, "there is no such file") from None
     except (OSError, pa.ArrowException) as error:
-        raise UnreadableLog(dump.path, plain(error)) from None
+        cut = "the compressed file is cut off: make the dump again"
+        raise UnreadableLog(dump.path, cut if "runcated" in str(error) else plain(error)) from None
     except (ValueError, OverflowError):
         raise UnreadableLog(
             dump.path, f"line {number + 1} is no sample as `promtool tsdb dump` writes it: LABELS VALUE TIME"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import shlex
 import socket
@@ -62,6 +63,8 @@ WRONG = (
     ("ingest text --into usage", "text seems to hold text of another kind: give the log of kafka.request.logger"),
     ("ingest text --into usage --topics none", "none: No such file or directory; a snapshot is JSON"),
     ("ingest kafka://a:1/t --into usage --once --every 5s", "give one of them"),
+    ("ingest-prometheus none --into s", "none: there is no such file"),
+    ("ingest-prometheus cut.gz --into s", "cut.gz: the compressed file is cut off: make the dump again"),
     ("ingest-prometheus empty --into s", "empty: has no sample: did promtool print an error?"),
     ("recommend usage --key producer_byte_rat", "did you mean 'producer_byte_rate'?"),
     ("recommend usage --for host", "'host' is not one of 'user'"),
@@ -140,6 +143,7 @@ def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     Path("text").write_text("hello\n")
     Path("pw").write_text("secret")
     Path("empty").touch()
+    Path("cut.gz").write_bytes(gzip.compress(b"kafka_x 1 1700000000000\n" * 999)[:-20])
     Path("folder").mkdir()
     Path("binary").write_bytes(b"\xff\0\1\n")
     Path("large").write_bytes(b"#" * (1 << 20) + b"\n")
