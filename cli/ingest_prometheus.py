@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -29,6 +29,9 @@ quotascope ingest-prometheus november.txt.gz --into blocks
 spark-submit --master yarn "$(quotascope spark submit-script)" ingest-prometheus --prometheus http://prometheus:9090 \
 --selector '{job="kafka"}' --days 365 --into hdfs:///kafka/samples
 """
+
+_SETTLED_S: Final = 300.0
+"""Seconds after the end of an hour in which late samples of it still come: it is read once, for good."""
 
 Dumps = Annotated[
     list[Path] | None,
@@ -104,7 +107,7 @@ def _of_server(
 
     from .samples import Remote, settings_of, wanted_of
 
-    with past.surveyed(prometheus, configuration(config), span) as asked:
+    with past.surveyed(prometheus, configuration(config), span, settled_s=_SETTLED_S) as asked:
         wanted = wanted_of(asked.stock)
         server, period = asked.config, (asked.begin, asked.end)
     with usable(f"source {server.label!r}"):

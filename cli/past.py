@@ -15,6 +15,7 @@ import typer
 
 from . import options, outputs
 from .opened import Opened, with_limits
+from .too_large import is_too_large
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config, PrometheusConfig
@@ -32,17 +33,6 @@ _TIMEOUT_S: Final = 180.0
 _MOST: Final = 5
 """Number of sources that a message names."""
 _HOUR_S: Final = 3_600
-_TOO_LARGE: Final = (
-    "too many samples",
-    "exceed",
-    "timed out",
-    "timeout",
-    "too long",
-    "longer than",
-    "limit",
-    "in time",
-)
-"""Words of servers that give up a query for its size; a smaller one may be answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -341,9 +331,8 @@ class _Server:
         try:
             answer = self._runner.run(self._api.query(promql, at))
         except SourceError as error:
-            text = str(error)
-            kind = QueryTooLarge if any(word in text.lower() for word in _TOO_LARGE) else QueryRefused
-            raise kind(f"Prometheus: {text}") from None
+            kind = QueryTooLarge if is_too_large(error) else QueryRefused
+            raise kind(f"Prometheus: {error}") from None
         self._warnings.update(dict.fromkeys(answer.warnings))
         return [
             Answer(one.labels, [(at, float(value)) for at, value in one.samples])
@@ -396,9 +385,17 @@ class Surveyed:
 
 @contextmanager
 def surveyed(
-    chosen: PrometheusOptions, settings: Config, span: tuple[float | None, float | None] = (None, None)
+    chosen: PrometheusOptions,
+    settings: Config,
+    span: tuple[float | None, float | None] = (None, None),
+    *,
+    settled_s: float = 0.0,
 ) -> Iterator[Surveyed]:
-    """Yield a server that is asked about a period, as `opened` takes it. Raises what `opened` raises."""
+    """
+    Yield a server that is asked about a period, as `opened` takes it. Raises what `opened` raises.
+
+    An hour counts as full so many seconds after its end.
+    """
     from quotascope.exporter.discovery.build import api_of
     from quotascope.exporter.errors import SourceError
     from quotascope.exporter.sources.prometheus_history import inventory
@@ -413,7 +410,7 @@ def surveyed(
     with asyncio.Runner() as runner, _warned() as warnings:
         server = _Server(api, runner, warnings)
         try:
-            begin, end = _period(chosen, runner.run(api.now()), *span)
+            begin, end = _period(chosen, runner.run(api.now()) - settled_s, *span)
             if api.is_victoria_metrics:
                 raise QueryRefused(
                     f"{config.label} is VictoriaMetrics, which evaluates subqueries at other times than Prometheus, so "

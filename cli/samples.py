@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from . import outputs
 from .opened import Opened, with_limits
+from .too_large import is_too_large
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import PrometheusConfig
@@ -37,11 +38,16 @@ class Remote:
     def __call__(self, one: Slice) -> Iterator[RawSeries]:
         """Yield the samples of a slice, which is divided if it is too large. Raises `QueryRefused`."""
         from quotascope.exporter.discovery.build import api_of
-        from quotascope.exporter.errors import AnswerTooLong, SourceError
+        from quotascope.exporter.errors import ConfigError, SourceError
         from quotascope.pipeline.prometheus.past import QueryRefused
         from quotascope.pipeline.prometheus.remote_read import HEADERS, request_of, series_of
 
-        api, _, _ = api_of(self.config)
+        try:
+            api, _, _ = api_of(self.config)
+        except ConfigError as error:
+            raise QueryRefused(
+                f"{error}. The machine that reads samples, a worker of Spark too, needs the files of TLS at these paths"
+            ) from None
         with asyncio.Runner() as runner:
             waiting, pauses = [(one.begin_ms, one.end_ms)], [*_PAUSES_S]
             while waiting:
@@ -49,8 +55,7 @@ class Remote:
                 try:
                     answer = runner.run(api.read(request_of(one.queries, begin_ms + 1, end_ms), HEADERS))
                 except SourceError as error:
-                    too_large = isinstance(error, AnswerTooLong) or "limit" in str(error)
-                    if too_large and end_ms - begin_ms > _SHORTEST_MS:
+                    if is_too_large(error) and end_ms - begin_ms > _SHORTEST_MS:
                         middle_ms = (begin_ms + end_ms) // 2
                         waiting += [(middle_ms, end_ms), (begin_ms, middle_ms)]
                     elif _may_pass(error) and pauses:

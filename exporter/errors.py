@@ -83,6 +83,10 @@ class SourceUnreachable(SourceError):
     """No connection to the source, or no answer in time."""
 
 
+class AnswerLate(SourceUnreachable):
+    """The answer was not complete in time, though a smaller one may be."""
+
+
 class SourceDenied(SourceError):
     """The source refused the credentials, or what was asked for."""
 

@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
-from ..errors import AnswerTooLong, SourceDenied, SourceError, SourceUnreachable, SourceUnreadable, os_reason
+from ..errors import (
+    AnswerLate,
+    AnswerTooLong,
+    SourceDenied,
+    SourceError,
+    SourceUnreachable,
+    SourceUnreadable,
+    os_reason,
+)
 from ..untrusted import shown
 
 MEBIBYTE: Final = 1 << 20
@@ -65,10 +73,10 @@ class Peer:
     packed_as: str = ""
     """`Content-Encoding` of answers that are left packed, as their protocol says, for a reader that bounds them."""
 
-    def late(self, host: str | None, port: int | None, seconds: float, *, https: bool) -> SourceUnreachable:
+    def late(self, host: str | None, port: int | None, seconds: float, *, https: bool) -> AnswerLate:
         """Return the error of an answer that is not complete in time."""
         maybe = ", this port does not speak https" if https else ""
-        return SourceUnreachable(
+        return AnswerLate(
             f"no complete answer from {shown(f'{host}:{port}')} within {seconds:g} s: {self.silent.format(maybe=maybe)}"
         )
 

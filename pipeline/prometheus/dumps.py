@@ -22,7 +22,13 @@ import pyarrow as pa
 from ..errors import UnreadableLog, plain
 from .remote_read import RawSeries
 
-_LABEL: Final = re.compile(r'\s*"?([a-zA-Z_][a-zA-Z0-9_.:]*)"?\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?')
+_LABEL: Final = re.compile(
+    r'\s*(?:"((?:[^"\\]|\\.)*)"|([a-zA-Z_][a-zA-Z0-9_.:]*))\s*(?:=\s*"((?:[^"\\]|\\.)*)"\s*)?(?:,|$)'
+)
+"""A label, whose name is quoted where it has other characters, or in quotes alone the name of the series."""
+_NUMBER: Final = re.compile(r"[-+]?(?:inf|nan|[0-9.]+(?:e[-+]?[0-9]+)?)", re.IGNORECASE)
+_LATEST_MS: Final = 1 << 53
+"""Greatest time in ms of which each is a number of its own in a JSON or a float."""
 _NAME: Final = "__name__"
 _CHUNK: Final = 500_000
 """Number of samples that are in memory at once."""
@@ -87,7 +93,7 @@ def _lines(dump: Dump, digest: Any) -> Iterator[tuple[str, float, int]]:  # noqa
                 labels, value, time = text.rsplit(" ", 2)
                 # OpenMetrics has seconds, as a rule with a point; ms of today have 13 digits
                 is_ms = "." not in time and "e" not in time and len(time) > 11  # noqa: PLR2004 - of seconds
-                yield labels, float(value), int(time) if is_ms else round(float(time) * 1_000)
+                yield labels, float(_number(value)), _time_ms(_number(time), is_ms=is_ms)
                 number += 1
     except FileNotFoundError:
         raise UnreadableLog(dump.path, "there is no such file") from None
@@ -117,6 +123,21 @@ class _Raw(io.RawIOBase):
         return len(content)
 
 
+def _number(text: str) -> str:
+    """Return a number that Go may have written; Python reads others. Raises ``ValueError``."""
+    if not _NUMBER.fullmatch(text) or not text.isascii():
+        raise ValueError(text)
+    return text
+
+
+def _time_ms(text: str, *, is_ms: bool) -> int:
+    """Return a time in ms. Raises ``ValueError`` and ``OverflowError``."""
+    time_ms = int(text) if is_ms else round(float(text) * 1_000)
+    if abs(time_ms) > _LATEST_MS:
+        raise ValueError(text)
+    return time_ms
+
+
 def _labels_of(text: str, dump: Dump) -> dict[str, str]:
     r"""
     Return the labels of a line.
@@ -131,8 +152,11 @@ def _labels_of(text: str, dump: Dump) -> dict[str, str]:
         label = _LABEL.match(rest, place, end)
         if label is None:
             raise UnreadableLog(dump.path, f"labels that cannot be read: {text[:_LONGEST]!r}")
-        value = label[2]
-        labels[label[1]] = _unquoted(value) if "\\" in value else value
+        quoted, plain_name, value = label.groups()
+        key = plain_name if quoted is None else _unquoted(quoted)
+        if value is None and (quoted is None or _NAME in labels):
+            raise UnreadableLog(dump.path, f"labels that cannot be read: {text[:_LONGEST]!r}")
+        labels.update({_NAME: key} if value is None else {key: _unquoted(value)})
         place = label.end()
     if _NAME not in labels:
         raise UnreadableLog(dump.path, f"a series without a name: {text[:_LONGEST]!r}")
@@ -141,6 +165,8 @@ def _labels_of(text: str, dump: Dump) -> dict[str, str]:
 
 def _unquoted(text: str) -> str:
     """Return a string that Go has quoted; its escapes are Python's."""
+    if "\\" not in text:
+        return text
     try:
         value = literal_eval(f'"{text}"')
     except (SyntaxError, ValueError):

@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..engine import Engine
 from ..errors import NoTable, PipelineError
@@ -19,6 +20,7 @@ from ..table import File, Progress, Table, writing
 from ..table.storage import DAY_MS
 from .dumps import Dump, Listed, listed_in
 from .dumps import series_of as series_of_dump
+from .origins import contradiction
 from .recorded import TableStore
 from .remote_read import RawSeries
 from .samples import (
@@ -46,7 +48,7 @@ class IngestedSamples:
     """The result of an ingest."""
 
     samples: int
-    """Number of rows that were added."""
+    """Number of samples that were added, without the ends of series."""
     hours: int
     """Number of hours that were read; 0 for dumps."""
     known_hours: int
@@ -57,6 +59,14 @@ class IngestedSamples:
 
 class NoSamplesTable(PipelineError):
     """A folder holds no table of samples."""
+
+
+class ContradictingIngest(PipelineError):
+    """The samples would not be told apart from those that are in the table."""
+
+
+class NothingRead(PipelineError):
+    """A server lists series, and has no sample of them."""
 
 
 def ingest_remote(  # noqa: PLR0913 - the parts of an ingest
@@ -86,14 +96,20 @@ def ingest_remote(  # noqa: PLR0913 - the parts of an ingest
         progress: called with the number of slices that are done, and of all.
 
     Raises:
+        ContradictingIngest: the table has samples of another cluster by its selector.
+        NothingRead: there is no sample in hours that were not read before; they count as not read.
         PipelineError: a slice cannot be read, or the table not written; days that were committed stay.
 
     """
     with_samples = [one for one in wanted if one.has_samples]
     context = [one.labels for one in wanted if not one.has_samples]
     table = Table.create(into, SAMPLES, samples_layout(len(with_samples)))
+    known_origins = [labels for labels in nodes_in(table) if labels[NAME] == ORIGIN]
+    if problem := contradiction([*known_origins, {**origin, **settings}]):
+        raise ContradictingIngest(f"{into}: {problem}")
     entities = {series_id(one.labels): one for one in with_samples}
-    days = list(_days(table, origin, *period))
+    batch = _batch_of(origin, settings, with_samples)
+    days = list(_days(table, batch, *period))
     planned = [
         (day, mask, [*slices_of(with_samples, settings["instance_label"], day, mask & ~known, known)])
         for day, known, mask in days
@@ -104,51 +120,71 @@ def ingest_remote(  # noqa: PLR0913 - the parts of an ingest
     samples = MOST_SAMPLES // 2 * count
     workers = engine_of(chosen(engine, samples, MOST_LOCAL_ROWS), "reading of samples")
     work = partial(_recorded, table, read, entities)
-    added = done = 0
+    added = done = empty = 0
     with writing([table.storage]):
         for some in _runs(planned):
             slices = [(day, one) for day, _, of_day in some for one in of_day]
             files: dict[int, list[File]] = defaultdict(list)
+            samples_of: dict[int, int] = defaultdict(int)
             staged: list[File] = []
             with table.discarded_unless_committed(staged):
                 shown = partial(_shown, progress, done, count)
-                for (day, _), of_slice in zip(
+                for (day, _), (of_slice, number) in zip(
                     slices, workers.map(work, [one for _, one in slices], shown), strict=True
                 ):
+                    samples_of[day] += number
                     files[day] += of_slice
                     staged += of_slice
             done += len(slices)
             for day, mask, _ in some:
+                if not samples_of[day]:  # the server may have them later
+                    empty += (mask & ~known_by_day[day]).bit_count()
+                    for file in files[day]:
+                        table.storage.remove(file.path)
+                    continue
                 known = known_by_day[day]
                 hours = [hour for hour in range(HOURS) if (mask & ~known) >> hour & 1]
                 span = tuple(day * DAY_S + hour * HOUR_S for hour in (hours[0], hours[-1] + 1))
                 about = table.stage(_about({**origin, **settings}, span, context))
-                added += table.advance(
-                    _batch_id(origin, day),
+                table.advance(
+                    f"{batch}, day {day}",
                     [*files[day], *about],
                     after_epoch=known or None,
                     epoch=known | mask,
                 )
-    _tidied(table, workers)
+                added += samples_of[day]
     new = sum((mask & ~known).bit_count() for _, known, mask in days)
+    if new and not added:
+        raise NothingRead(
+            f"{origin['address']} lists {len(with_samples):,} series, and remote read answers no sample of them in the "
+            f"{new:,} hours that are not in the table: does this address have remote read of the same samples?"
+        )
+    _tidied(table, workers)
     asked = sum(mask.bit_count() for _, _, mask in days)
-    return IngestedSamples(samples=added, hours=new, known_hours=asked - new)
+    return IngestedSamples(samples=added, hours=new - empty, known_hours=asked - new)
 
 
 def _shown(progress: Progress, before: int, count: int, done: int, _: int) -> None:
     progress(min(count, before + done), count)
 
 
-def _days(table: Table, origin: Mapping[str, str], begin: float, end: float) -> Iterator[tuple[int, int, int]]:
+def _days(table: Table, batch: str, begin: float, end: float) -> Iterator[tuple[int, int, int]]:
     """Yield each day of a period, with the hours of it that are in the table, and those of the period, as bits."""
     for day in range(int(begin // DAY_S), int(-(-end // DAY_S))):
         starts = (day * DAY_S + hour * HOUR_S for hour in range(HOURS))
         mask = sum(1 << hour for hour, start in enumerate(starts) if begin <= start < end)
-        yield day, table.last_epoch(_batch_id(origin, day)) or 0, mask
+        yield day, table.last_epoch(f"{batch}, day {day}") or 0, mask
 
 
-def _batch_id(origin: Mapping[str, str], day: int) -> str:
-    return f"samples of day {day} of {series_id(origin):x}"
+def _batch_of(origin: Mapping[str, str], settings: Mapping[str, str], wanted: Iterable[Wanted]) -> str:
+    """
+    Return what tells ingests apart whose hours are known each for itself: origin, metrics, and labels of nodes.
+
+    Not the series: clients come and go, and the hours before need not be read again for them.
+    """
+    metrics = ",".join(sorted({one.labels[NAME] for one in wanted}))
+    known_by = {**origin, **{name: value for name, value in settings.items() if name != "nodes"}, "metrics": metrics}
+    return f"samples of {series_id(known_by):x}"
 
 
 def _runs(planned: Sequence[tuple[int, int, list[Slice]]]) -> Iterator[list[tuple[int, int, list[Slice]]]]:
@@ -163,17 +199,35 @@ def _runs(planned: Sequence[tuple[int, int, list[Slice]]]) -> Iterator[list[tupl
         yield some
 
 
-def _recorded(table: Table, read: Reader, wanted: Mapping[int, Wanted], one: Slice) -> list[File]:
-    """Read a slice and stage its rows; series that are not wanted are left out."""
-    return table.stage(batch for rows in _rows_of(wanted, read(one)) for batch in rows.to_batches())
+def _recorded(table: Table, read: Reader, wanted: Mapping[int, Wanted], one: Slice) -> tuple[list[File], int]:
+    """Read a slice and stage its rows; return files and number of samples. Series that are not wanted are left out."""
+    count = 0
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        nonlocal count
+        for rows in _rows_of(wanted, read(one)):
+            count += _samples_in(rows, one.first_ms)
+            yield from rows.to_batches()
+
+    return table.stage(batches()), count
+
+
+def _samples_in(rows: pa.Table, after_ms: int | None = None) -> int:
+    """Return the number of rows after a time that are samples, and not ends of series."""
+    if after_ms is not None:
+        rows = rows.filter(pc.greater(rows["timestamp"], after_ms))
+    return len(rows) - rows["value"].null_count
 
 
 def _rows_of(wanted: Mapping[int, Wanted], series: Iterable[RawSeries]) -> Iterator[pa.Table]:
     """Yield the rows of series that are wanted."""
-    names = {name for one in wanted.values() for name in one.labels}
+    names_of: dict[str, set[str]] = defaultdict(set)
+    for one in wanted.values():
+        names_of[one.labels[NAME]].update(one.labels)
     for raw in series:
         known = wanted.get(series_id(raw.labels))
-        if known is None:  # a server adds its external labels
+        if known is None:  # a server adds its external labels, which series of another metric may have for themselves
+            names = names_of[raw.labels.get(NAME, "")]
             known = wanted.get(series_id({name: value for name, value in raw.labels.items() if name in names}))
         if known is not None:
             yield rows_of([(known.labels, known.entity, raw.times_ms, raw.values, raw.ended)])
@@ -237,10 +291,11 @@ def ingest_dumps(
     work = partial(_dumped, table, entities)
     added = 0
     with writing([table.storage]):
-        for one, files in zip(new, workers.map(work, [one.dump for one in new], progress), strict=True):
+        for one, (files, number) in zip(new, workers.map(work, [one.dump for one in new], progress), strict=True):
             with table.discarded_unless_committed(files):
                 about = table.stage(_about(settings, _span_of(files), context)) if files else []
-                added += table.advance(_dump_id(one), [*files, *about], after_epoch=None, epoch=0)
+                table.advance(_dump_id(one), [*files, *about], after_epoch=None, epoch=0)
+            added += number
     _tidied(table, workers)
     known = [one.dump.path for one in dumps if one not in new]
     return IngestedSamples(samples=added, hours=0, known_hours=0, known_dumps=known)
@@ -250,8 +305,16 @@ def _dump_id(one: Listed) -> str:
     return f"dump {one.digest}"
 
 
-def _dumped(table: Table, wanted: Mapping[int, Wanted], dump: Dump) -> list[File]:
-    return table.stage(batch for rows in _rows_of(wanted, series_of_dump(dump)) for batch in rows.to_batches())
+def _dumped(table: Table, wanted: Mapping[int, Wanted], dump: Dump) -> tuple[list[File], int]:
+    count = 0
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        nonlocal count
+        for rows in _rows_of(wanted, series_of_dump(dump)):
+            count += _samples_in(rows)
+            yield from rows.to_batches()
+
+    return table.stage(batches()), count
 
 
 def _tidied(table: Table, engine: Engine) -> None:
@@ -288,6 +351,7 @@ def recorded_past(
 
     Raises:
         NoSamplesTable: there is none, or it has no samples in the period.
+        ContradictingIngest: it has the samples of two clusters.
 
     """
     try:
@@ -300,6 +364,8 @@ def recorded_past(
     origins = [labels for labels in nodes_in(table) if labels[NAME] == ORIGIN]
     if not origins:
         raise NoSamplesTable(f"{folder}: the table of samples is empty")
+    if problem := contradiction(origins):
+        raise ContradictingIngest(f"{folder}: {problem}")
     begin, end = _hours_of(origins, span, days)
     if begin >= end:
         raise NoSamplesTable(f"{folder}: has no full hour of samples in this period (--begin, --end, --days)")

@@ -40,6 +40,8 @@ class Slice:
     """Time in ms since 1970, which is not in the slice."""
     end_ms: int
     """Time in ms since 1970, which is."""
+    first_ms: int | None = None
+    """Time in ms after which samples are of its hours, and not of those before; None for the begin."""
 
 
 Reader: TypeAlias = Callable[[Slice], Iterable[RawSeries]]
@@ -57,7 +59,8 @@ def slices_of(wanted: Sequence[Wanted], node_label: str, day: int, hours: int, k
     for first, last in _bits(hours):
         for begin in range(first, last, length):
             end = min(last, begin + length)
-            begin_ms, end_ms = ((day * DAY_S + hour * HOUR_S) * 1_000 for hour in (begin, end))
+            first_ms, end_ms = ((day * DAY_S + hour * HOUR_S) * 1_000 for hour in (begin, end))
+            begin_ms = first_ms
             if begin == first and not (begin and known >> (begin - 1) & 1):
                 begin_ms -= LOOKBACK_MS  # for the first steps of the period
             samples = (end - begin) * HOUR_S // _INTERVAL_S
@@ -67,7 +70,7 @@ def slices_of(wanted: Sequence[Wanted], node_label: str, day: int, hours: int, k
                 queries = [Matchers({**common, **of_nodes, NAME: [name]}) for name in names]
                 is_large = sum(len(by_node[node]) for node in nodes) * samples > MOST_SAMPLES
                 for some in [[one] for one in queries] if is_large else [queries]:
-                    yield Slice(some, begin_ms, end_ms)
+                    yield Slice(some, begin_ms, end_ms, first_ms)
 
 
 def _common(labels: Sequence[Labels]) -> dict[str, list[str]]:

@@ -15,6 +15,9 @@ from tests.servers import Handler, served
 
 from quotascope.cli import past, samples
 from quotascope.cli.samples import Remote
+from quotascope.cli.too_large import is_too_large
+from quotascope.exporter.errors import AnswerTooLong, SourceError, SourceUnreadable
+from quotascope.exporter.sources.peer import Peer
 from quotascope.pipeline.prometheus.past import QueryRefused
 from quotascope.pipeline.prometheus.remote_read import Matchers
 from quotascope.pipeline.prometheus.slices import Slice
@@ -78,6 +81,31 @@ def test_a_slice_that_is_too_large_is_divided(monkeypatch: pytest.MonkeyPatch) -
     assert len(server.asked) == 3
 
 
+@pytest.mark.parametrize("reason", ["the tenant exceeded the request rate limit", "too many requests"])
+def test_a_limit_of_requests_is_waited_for(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
+    """A slice is asked for again after a pause, and not in parts, which would be more requests."""
+    refusal = json.dumps({"status": "error", "error": reason}).encode()
+    with reading(monkeypatch, (429, refusal), (200, EMPTY)) as (server, remote):
+        assert list(remote(SLICE)) == []
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (Peer().late("p", 9090, 180, https=False), True),
+        (Peer().unconnected("unlimited-prom", 9090, OSError("x")), False),
+        (SourceUnreadable("HTTP 302: redirects to http://timeout.example/; configure the final url"), False),
+        (SourceUnreadable("HTTP 429: Prometheus says: rate limit exceeded"), False),
+        (SourceUnreadable("HTTP 422: Prometheus says: the query hit the max number of chunks limit"), True),
+        (AnswerTooLong("the answer is longer than 64 MiB"), True),
+    ],
+)
+def test_less_is_asked_for_where_that_helps(error: SourceError, *, expected: bool) -> None:
+    """An answer that is late or too large is asked for in parts; the name of a host, or of a limit of rates, is not."""
+    assert is_too_large(error) == expected
+
+
 def test_a_server_without_remote_read_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server without remote read is refused with the servers that have it and the alternatives."""
     with (
@@ -97,6 +125,16 @@ def test_a_login_goes_along_and_is_shown_nowhere(monkeypatch: pytest.MonkeyPatch
         assert list(sent(SLICE)) == []
     assert server.asked[0][1] == "Bearer sesame"
     assert "sesame" not in f"{sent!r} {sent.config!r}"
+
+
+def test_a_file_that_a_worker_does_not_have_is_named(tmp_path: Path) -> None:
+    """TLS needs its files on each machine that reads, and the message says which and why."""
+    authority = tmp_path / "authority.pem"
+    authority.write_text("")
+    remote = Remote(past._valid({"url": "https://p:9090", "tls": {"ca_file": str(authority)}}).with_secrets())
+    authority.unlink()
+    with pytest.raises(QueryRefused, match=r"authority\.pem.*worker of Spark"):
+        list(remote(SLICE))
 
 
 @pytest.mark.parametrize(

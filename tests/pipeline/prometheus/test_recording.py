@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 from quotascope.pipeline.prometheus import recording
-from quotascope.pipeline.prometheus.recording import IngestedSamples, ingest_dumps, ingest_remote, listed, recorded_past
+from quotascope.pipeline.prometheus.origins import contradiction
+from quotascope.pipeline.prometheus.recording import (
+    ContradictingIngest,
+    IngestedSamples,
+    NothingRead,
+    ingest_dumps,
+    ingest_remote,
+    listed,
+    recorded_past,
+)
 from quotascope.pipeline.prometheus.remote_read import RawSeries
 from quotascope.pipeline.prometheus.samples import Labels
 from quotascope.pipeline.prometheus.slices import DAY_S, HOUR_S, Slice, Wanted
@@ -47,11 +56,11 @@ def ingested(
     wanted: Iterable[Wanted],
     read: Callable[[Slice], Iterable[RawSeries]],
     hours: tuple[float, float],
-    settings: dict[str, str] | None = None,
+    selector: str = "",
 ) -> IngestedSamples:
     """Return the report of an ingest of some hours, counted from `BEGIN`."""
     begin, end = (BEGIN + hour * HOUR_S for hour in hours)
-    return ingest_remote(str(table), ORIGIN, settings or SETTINGS, [*wanted], (begin, end), read)
+    return ingest_remote(str(table), {**ORIGIN, "selector": selector}, SETTINGS, [*wanted], (begin, end), read)
 
 
 def users_in(table: Path, begin: float | None = None, end: float | None = None) -> set[str]:
@@ -92,3 +101,78 @@ def test_files_of_a_dump_that_is_not_committed_are_removed(tmp_path: Path, monke
     with pytest.raises(OSError, match="no space"):
         ingest_dumps(str(tmp_path / "t"), SETTINGS, listed([str(dump)]), [wanted])
     assert not [*(tmp_path / "t").rglob("*.parquet")]
+
+
+def test_hours_without_an_answer_are_not_known(tmp_path: Path) -> None:
+    """A server that lists series and answers nothing is refused, and asked again about the same hours."""
+    wanted = [of_user("erin")]
+    with pytest.raises(NothingRead, match="prometheus:9090 lists 1 series"):
+        ingested(tmp_path / "t", wanted, server(), (1, 4))
+    assert not [*(tmp_path / "t").rglob("*.parquet")]
+    report = ingested(tmp_path / "t", wanted, server(wanted[0].labels), (1, 4))
+    assert report == IngestedSamples(samples=180, hours=3, known_hours=0)
+
+
+def test_samples_of_the_hours_alone_are_counted(tmp_path: Path) -> None:
+    """Neither what an ingest writes about itself counts, nor samples before its hours, nor series for their labels."""
+    one, context = of_user("frank"), Wanted({"__name__": "kafka_info", "instance": "a:1"}, "", has_samples=False)
+    report = ingested(tmp_path / "t", [one, context], server(one.labels), (2, 3))
+    assert (report.samples, report.hours) == (60, 1)
+
+
+def test_a_day_without_a_sample_is_asked_for_again(tmp_path: Path) -> None:
+    """A day that the server has not yet is no part of the hours that are known."""
+    one = of_user("gina")
+    first = ingested(tmp_path / "t", [one], server(one.labels, until={"gina": BEGIN + 23 * HOUR_S}), (22, 26))
+    assert (first.samples, first.hours, first.known_hours) == (60, 2, 0)
+    again = ingested(tmp_path / "t", [one], server(one.labels), (22, 26))
+    assert (again.samples, again.hours, again.known_hours) == (120, 2, 2)
+
+
+def test_hours_of_other_metrics_are_read(tmp_path: Path) -> None:
+    """The same hours of the same server are not known for series of an exporter if agents' were read."""
+    agents, exporters = of_user("hugo"), of_user("hugo", "kafka_y")
+    read = server(agents.labels, exporters.labels)
+    for wanted in (agents, exporters):
+        assert ingested(tmp_path / "t", [wanted], read, (0, 2)).samples == 120
+    assert ingested(tmp_path / "t", [agents], read, (0, 2)).known_hours == 2
+
+
+def test_external_labels_are_removed_where_another_metric_has_them(tmp_path: Path) -> None:
+    """A server adds its cluster to what it answers; series that have one of their own keep it."""
+    plain, own = of_user("ivy"), of_user("ivy", "kafka_limit", cluster="edge")
+    read = server({**plain.labels, "cluster": "prod"}, own.labels)
+    assert ingested(tmp_path / "t", [plain, own], read, (0, 1)).samples == 120
+    past = recorded_past(str(tmp_path / "t"), (None, None), None, EngineChoice.LOCAL)
+    assert [labels.get("cluster") for labels in past.series if labels["user"] == "ivy"].count("edge") == 1
+
+
+def test_two_clusters_in_a_table_are_refused(tmp_path: Path) -> None:
+    """A selector of another cluster is refused with both, and adds nothing."""
+    one = of_user("jack")
+    ingested(tmp_path / "t", [one], server(one.labels), (0, 1), 'cluster="north",job="kafka"')
+    with pytest.raises(ContradictingIngest, match=r'cluster="north".*cluster="south"'):
+        ingested(tmp_path / "t", [one], server(one.labels), (1, 2), 'job="kafka",cluster="south"')
+    assert recorded_past(str(tmp_path / "t"), (None, None), None, EngineChoice.LOCAL).end == BEGIN + HOUR_S
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "contradicts"),
+    [
+        ('cluster="a"', 'cluster="b"', True),
+        ('cluster="a"', 'job="kafka"', False),
+        ('cluster="a"', 'cluster=~"a|b"', False),
+        ('cluster=~"b.*"', 'cluster="a"', True),
+        ('cluster="a"', 'cluster!="a"', True),
+        ('cluster!~"c|d"', 'cluster="a"', False),
+        ('cluster="a, cluster=\\"b\\""', 'cluster="b"', True),
+        ('instance="a:1"', 'instance="b:1"', False),
+        ('cluster="a"', 'cluster=~"(?P<"', False),
+        ("", 'cluster="a"', False),
+    ],
+)
+def test_selectors_contradict_each_other_by_a_label(first: str, second: str, *, contradicts: bool) -> None:
+    """No series matches both, though nodes of one cluster may be read one after the other."""
+    origins = [{"selector": text, "instance_label": "instance"} for text in (first, second)]
+    assert bool(contradiction(origins)) == contradicts
+    assert bool(contradiction(reversed(origins))) == contradicts

@@ -109,6 +109,13 @@ def test_both_forms_of_a_dump_have_the_same_samples(tmp_path: Path, text: str, n
         ("kafka_x 1.5\n", "line 1 is no sample"),
         ("# a comment\nkafka_x{user='a'} 1 1700000000000\n", "labels that cannot be read"),
         ('{user="a"} 1 1700000000000\n', "without a name"),
+        ('{"kafka_x", "kafka_y"} 1 1700000000000\n', "labels that cannot be read"),
+        ('{kafka_x, user="a"} 1 1700000000000\n', "labels that cannot be read"),
+        ('kafka_x{user="a"} 1.5 1700000000.0\nkafka_x{user="a"} 1.5 1e30\n', "line 2 is no sample"),
+        ('kafka_x{user="a"} 1 1_700_000_000_000\n', "line 1 is no sample"),
+        ('kafka_x{user="a"} 1_0 1700000000000\n', "line 1 is no sample"),
+        ('kafka_x{user="a"} 1 inf\n', "line 1 is no sample"),
+        ('kafka_x{user="a"} \u0663 1700000000000\n', "line 1 is no sample"),
     ],
 )
 def test_another_file_is_refused_with_its_line(tmp_path: Path, text: str, reason: str) -> None:
@@ -118,6 +125,23 @@ def test_another_file_is_refused_with_its_line(tmp_path: Path, text: str, reason
     with pytest.raises(UnreadableLog, match=reason) as raised:
         listed_in(Dump(str(path)))
     assert str(path) in str(raised.value)
+
+
+def test_names_in_quotes_are_names(tmp_path: Path) -> None:
+    """A series of another program, whose name or labels have any characters, is listed as Kafka's are."""
+    path = tmp_path / "dump.txt"
+    path.write_text(
+        '{__name__="up", "service-name"="x", "a \\"b\\""="y"} 1 1700000000000\n'
+        '{"my.metric", user="a"} +Inf 1700000000.5\n'
+        '{user="b","my.metric"} -1e-05 1700000001\n'
+        '{__name__="kafka_x", user="a",} 1 1700000000000\n'
+    )
+    assert list(listed_in(Dump(str(path))).series) == [
+        {"__name__": "up", "service-name": "x", 'a "b"': "y"},
+        {"__name__": "my.metric", "user": "a"},
+        {"user": "b", "__name__": "my.metric"},
+        {"__name__": "kafka_x", "user": "a"},
+    ]
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
