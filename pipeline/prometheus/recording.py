@@ -215,7 +215,7 @@ def _recorded(table: Table, read: Reader, wanted: Mapping[int, Wanted], one: Sli
 def _samples_in(rows: pa.Table, after_ms: int | None = None) -> int:
     """Return the number of rows after a time that are samples, and not ends of series."""
     if after_ms is not None:
-        rows = rows.filter(pc.greater(rows["timestamp"], after_ms))
+        rows = rows.filter(pc.greater(rows["timestamp"], pa.scalar(after_ms, pa.int64())))
     return len(rows) - rows["value"].null_count
 
 
