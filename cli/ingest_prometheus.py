@@ -70,6 +70,7 @@ def ingest_prometheus(
     if (prometheus.prometheus is None) == (not dumps):
         raise typer.BadParameter("give one of them", param_hint="DUMPS, --prometheus")
     check_extra()
+    from quotascope.pages.words import counted
     from quotascope.pipeline.runs.engine import EngineChoice
 
     span = span_of(begin, end, zone_of(time_zone))
@@ -88,10 +89,10 @@ def ingest_prometheus(
             "known_dumps": list(report.known_dumps),
         })  # fmt: skip
     else:
-        known = f", {report.known_hours:,} hours known before" if report.known_hours else ""
-        known += f", {len(report.known_dumps):,} dumps known before" if report.known_dumps else ""
-        hours = f" of {report.hours:,} hours" if report.hours else ""
-        typer.echo(f"{report.samples:,} samples{hours} added, {series:,} series{known}")
+        known = f", {counted(report.known_hours, 'hour')} known before" if report.known_hours else ""
+        known += f", {counted(len(report.known_dumps), 'dump')} known before" if report.known_dumps else ""
+        hours = f" of {counted(report.hours, 'hour')}" if report.hours else ""
+        typer.echo(f"{counted(report.samples, 'sample')}{hours} added, {series:,} series{known}")
 
 
 def _of_server(

@@ -71,7 +71,7 @@ def view(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> Renderabl
             text.append(f"\n  {one_line(finding.advice)}", style="default not bold")
         parts += [Text(), text]
     pressing = most_pressing(measured, snapshot.thresholds.near_limit)
-    parts += [Text(), Text(_entities(snapshot, pressing))]
+    parts += [Text(), Text(_entities(snapshot, pressing, top))]
     if pressing and top:
         shown = pressing[:top]
         parts += [_usage(shown, snapshot), Text(legend(usage.entity.quota_type for usage in shown), "dim")]
@@ -106,7 +106,7 @@ def _sources(sources: Sequence[SourceHealth]) -> Fitted:
     return Fitted(table)
 
 
-def _entities(snapshot: Snapshot, pressing: Sequence[EntityUsage]) -> str:
+def _entities(snapshot: Snapshot, pressing: Sequence[EntityUsage], top: int) -> str:
     if not snapshot.nodes:
         return "quota entities: unknown"
     total = counted(len(snapshot.measured) + snapshot.unsent, "quota entity")
@@ -133,7 +133,8 @@ def _entities(snapshot: Snapshot, pressing: Sequence[EntityUsage]) -> str:
             ending = f", none of them shown as throttled or near a limit, though {connections} wait in delay queues"
         return f"{total}{ending}"
     remark = f" ({', '.join(unknown)})" if unknown else ""
-    return f"{total}; throttled longest, or else closest to the limit{remark}:"
+    some = f"{top:,} of them, " if len(pressing) > top > 0 else ""
+    return f"{total}; {some}throttled longest, or else closest to the limit{remark}:"
 
 
 _QUOTA_TYPE: Final = replace(QUOTA_TYPE_WHOLE, width=QUOTA)

@@ -280,7 +280,7 @@ def _headline(result: Result) -> str:
     new = sum(not one.held_back for one in throttled)
     unknown = f"; of {len(result.unknown):,} it is unknown" if result.unknown else ""
     return (
-        f"{shown(result.candidate)} would have throttled {len(throttled):,} of "
+        f"“{shown(result.candidate)}” would have throttled {len(throttled):,} of "
         f"{counted(len(result.outcomes), 'limited load')}, {new:,} of them newly{unknown}."
     )
 
@@ -321,7 +321,7 @@ def _blocks(result: Result) -> Iterator[Block]:
     )
     names = [(spelled(user, client), spaced(kind.label), why) for kind, user, client, why in result.unknown]
     if names:
-        yield Rows(title=f"Unknown for {shown(result.candidate)}", heads=("entity", "=quota", "reason"), rows=names)
+        yield Rows(title=f"Unknown for “{shown(result.candidate)}”", heads=("entity", "=quota", "reason"), rows=names)
 
 
 def _row(one: Outcome) -> Sequence[str]:

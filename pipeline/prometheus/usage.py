@@ -255,7 +255,7 @@ def _table(answer: PastUsages, kind: QuotaType, limit: int) -> Rows | None:
     known = total > 0 and not any(one.is_lower_bound or one.amount is None for one in usages)
     return Rows(
         title=spaced(kind.label).capitalize(),
-        heads=_HEADS,
+        heads=_HEADS if usages[0].team is None else ("team", *_HEADS[1:]),
         rows=[_row(answer.past, one, total if known else None) for one in usages],
         shares=[one.evidence.amount / total if known else None for one in usages],
         page_only=("#active",),

@@ -297,7 +297,7 @@ def _blocks(usage: Usage, kind: QuotaType, limit: int, *, by_topic: bool) -> Ite
     total = usage.totals.get(kind.label) or 1
     yield Rows(
         title=spaced(kind.label).capitalize(),
-        heads=_HEADS,
+        heads=_HEADS if clients[0].team is None else ("team", *_HEADS[1:]),
         rows=[(_name(client), *_cells(usage, client, total)) for client in clients],
         shares=[None if client.unsized else client.amount / total for client in clients],
         legend=units_legend([kind] if kind is QuotaType.CONTROLLER_MUTATION else ()),
