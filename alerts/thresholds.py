@@ -183,6 +183,7 @@ TEAM_BUDGET: Final = Threshold(
     meaning="usage of a team, average of half an hour / its budget over the cluster",
     reason="the budget is what was agreed; peaks of minutes average out",
     change="0.9 to be told before",
+    above_one=True,
 )
 BROKER_SOLD: Final = Threshold(
     value=2.0,
@@ -190,6 +191,7 @@ BROKER_SOLD: Final = Threshold(
     meaning="limits of the entities on a broker / its configured capacity",
     reason="if half of the limits are used at once, nothing is left",
     change="how often you sell a broker on purpose; 1 to keep every promise",
+    above_one=True,
 )
 SYSTEM_THROTTLED: Final = Threshold(
     value=0.1,

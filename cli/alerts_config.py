@@ -142,7 +142,7 @@ def _thresholds_section() -> type[Section]:
             f"{threshold.unit}: {threshold.meaning}. Reason: {threshold.reason}. "
             f"Other values: {threshold.change}. Alerts: {users}."
         )
-        kind = Share if threshold.unit == "ratio" else Number
+        kind = Share if threshold.unit == "ratio" and not threshold.above_one else Number
         fields[name] = (kind, Field(default=threshold.value, description=text))
     return create_model("ThresholdsConfig", __base__=Section, **fields)
 

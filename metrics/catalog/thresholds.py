@@ -19,6 +19,8 @@ class Threshold:
     """What it means that a value has reached this one: a phrase."""
     change: str
     """Which other value to choose, and when: a phrase."""
+    above_one: bool = False
+    """True if a ratio is no part of a whole, so that more than 1 can be chosen."""
 
 
 NEAR_LIMIT: Final = Threshold(
