@@ -97,7 +97,7 @@ def ingest_remote(  # noqa: PLR0913 - the parts of an ingest
 
     Raises:
         ContradictingIngest: the table has samples of another cluster by its selector.
-        NothingRead: there is no sample in hours that were not read before; they count as not read.
+        NothingRead: no hour of the period has a sample; they count as not read.
         PipelineError: a slice cannot be read, or the table not written; days that were committed stay.
 
     """
@@ -154,10 +154,11 @@ def ingest_remote(  # noqa: PLR0913 - the parts of an ingest
                 )
                 added += samples_of[day]
     new = sum((mask & ~known).bit_count() for _, known, mask in days)
-    if new and not added:
+    known_before = any(known & mask for _, known, mask in days)
+    if new and not added and not known_before:
         raise NothingRead(
             f"{origin['address']} lists {len(with_samples):,} series, and remote read answers no sample of them in the "
-            f"{new:,} hours that are not in the table: does this address have remote read of the same samples?"
+            f"{new:,} hours of the period: does this address have remote read of the same samples?"
         )
     _tidied(table, workers)
     asked = sum(mask.bit_count() for _, _, mask in days)

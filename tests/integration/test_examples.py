@@ -199,10 +199,11 @@ def _past() -> Iterator[Backfill]:
         "kafka_quota_team_produced_bytes_total": ({"team": "all"}, 1e6),
         "kafka_quota_team_seen_seconds_total": ({}, 1.0),
     }
+    of_exporter = {"job": "quotascope", "instance": "quotascope:9749", "cluster": "prod-eu"}
     for name, (labels, rate) in counters.items():
         samples = [(at, rate * (at - times[0])) for at in times]
-        of_exporter = {"job": "quotascope", "instance": "quotascope:9749", "cluster": "prod-eu"}
         yield Backfill(name, {**of_exporter, **labels}, samples)
+    yield Backfill("quotascope_build_info", of_exporter, [(at, 1.0) for at in times])
     yield Backfill("kafka_server_app_info_StartTimeMs", {**node, "id": "1"}, [(at, 1.7e12) for at in times])
 
 

@@ -113,6 +113,14 @@ def test_hours_without_an_answer_are_not_known(tmp_path: Path) -> None:
     assert report == IngestedSamples(samples=180, hours=3, known_hours=0)
 
 
+def test_later_hours_without_a_sample_are_no_failure(tmp_path: Path) -> None:
+    """A table that has samples of the period takes none of a gap after them."""
+    one = of_user("ida")
+    ingested(tmp_path / "t", [one], server(one.labels), (1, 4))
+    report = ingested(tmp_path / "t", [one], server(one.labels, until={"ida": BEGIN + 4 * HOUR_S}), (1, 30))
+    assert (report.samples, report.known_hours) == (0, 3)
+
+
 def test_samples_of_the_hours_alone_are_counted(tmp_path: Path) -> None:
     """Neither what an ingest writes about itself counts, nor samples before its hours, nor series for their labels."""
     one, context = of_user("frank"), Wanted({"__name__": "kafka_info", "instance": "a:1"}, "", has_samples=False)
