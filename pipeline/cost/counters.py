@@ -79,6 +79,11 @@ def uses_of_counters(
     ]
 
 
+def query_of_exporters(selector: str, seconds: float) -> str:
+    """Return the query for the series of each exporter that has counted in the last seconds."""
+    return f"last_over_time({catalog.TEAM_SEEN_SECONDS.name}{{{selector}}}[{duration(seconds)}])"
+
+
 def _growth(name: str, selector: str, by: str, seconds: float) -> str:
     """Return the query for the growth of counters: for each whole hour, the most that any replica saw."""
     of_hours = f"max by ({by}) (increase({name}{{{selector}}}[{duration(HOUR_S)}]))"

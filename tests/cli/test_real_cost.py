@@ -80,3 +80,24 @@ def test_rates_give_the_same_bytes(run: Run, prometheus: str, tmp_path: Path) ->
     assert charge["bytes"] == pytest.approx(HOURS * HOUR_S * 1e6, rel=0.01)
     assert answer["clusters"][0]["seen_hours"] == pytest.approx(HOURS, rel=0.01)
     assert answer["total"].startswith(("43.", "42.9"))
+
+
+def test_two_clusters_that_share_their_label_are_refused(run: Run, tmp_path: Path) -> None:
+    """Exporters of other environments are no replicas of one: the selector has to name one environment."""
+    series = [
+        _counter(rate, restarts=False, name=name, cluster="apac", instance=f"{env}:9749", env=env, **team)
+        for env, speed in (("prod", 1e6), ("test", 4e6))
+        for name, rate, team in (("produced_bytes", speed, {"team": "payments"}), ("seen_seconds", 1.0, {}))
+    ]
+    (tmp_path / "teams.yaml").write_text(TEAMS)
+    with backfilled(tmp_path / "prometheus", series) as server:
+        place = ("--prometheus", f"http://{server.address}", "--counters", "--month", "2025-11")
+        code, out, err = run("cost", *place, "--teams", tmp_path / "teams.yaml")
+        assert (code, out) == (1, "")
+        assert "it has series of several clusters or jobs" in err
+        assert "env=" in err
+        chosen = ("--selector", '{env="prod"}', "--json")
+        code, out, _ = run("cost", *place, "--teams", tmp_path / "teams.yaml", *chosen)
+    assert code == 0
+    (charge,) = json.loads(out)["charges"]
+    assert charge["bytes"] == pytest.approx(HOURS * HOUR_S * 1e6, rel=0.01)
