@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
+from decimal import Decimal, InvalidOperation
 from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -228,6 +229,12 @@ def _number(content: Content, key: str, place: str, problems: Problems, *, least
             content[key].line, f"{place}.{key} must be a plain number, {least}{f', got {got!r}' if got else ''}"
         )
         return math.nan
+    try:
+        is_kept = Decimal(content[key].text) == Decimal(repr(number))
+    except InvalidOperation:  # a number of YAML with another base, or with underscores
+        is_kept = True
+    if not is_kept:
+        problems.add(content[key].line, f"{place}.{key} has more digits than can be kept: write {number!r}")
     return number
 
 

@@ -139,6 +139,13 @@ def test_all_mistakes_are_named_by_line_and_key(read: Read) -> None:
             f"teams: [{{team: {'x' * 10_000}, clients: [{{user: a}}]}}]",
             "teams[0].team is longer than 200 characters: 'xxx",
         ),
+        *(
+            (
+                f"currency: EUR\nteams: [{{team: a, clients: [{{user: a}}], price_per_gb_in: {price}}}]",
+                "teams[0].price_per_gb_in has more digits than can be kept: write 0.",
+            )
+            for price in ("1e-400", "0.1000000000000000055511151231257827")
+        ),
     ],
 )
 def test_a_file_without_teams_is_refused(text: str, said: str, read: Read) -> None:
