@@ -136,7 +136,7 @@ def refuse_other_cluster(cluster_id: str | None, exporter: HttpTarget, snapshot:
             f"{one_line(cluster_id)}: "
             "name an exporter and bootstrap servers of the same cluster"
         )
-        raise ConfigError("--exporter", [problem])
+        raise ConfigError("exporter", [problem])
 
 
 def limits_and_usage(config: Config, exporter: HttpTarget | None) -> tuple[Limits, Snapshot | None]:

@@ -97,8 +97,8 @@ Html = Annotated[
 
 # Of the commands of the pipeline
 
-_PIPELINE = ("pyarrow", "msgspec", "deltalake")
-"""Packages of the extra `pipeline`."""
+_PIPELINE = {"pyarrow": "pyarrow", "msgspec": "msgspec", "deltalake": "deltalake", "google.protobuf": "protobuf"}
+"""Packages of the extra `pipeline`, by the module that they have."""
 
 
 def named_folder(folder: str | None) -> str | None:
@@ -173,13 +173,20 @@ CONNECTOR: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 
 def check_extra() -> None:
     """Raise ``MissingExtra`` if the libraries of the pipeline are not installed."""
-    from importlib.util import find_spec
-
     from quotascope.pipeline.errors import MissingExtra
 
-    missing = [name for name in _PIPELINE if find_spec(name) is None]
+    missing = [package for module, package in _PIPELINE.items() if not _is_there(module)]
     if missing:
         raise MissingExtra(f"this needs {', '.join(missing)}: pip install '.[pipeline]' in a clone of quotascope")
+
+
+def _is_there(module: str) -> bool:
+    from importlib.util import find_spec
+
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of a package in a namespace that is not there either
+        return False
 
 
 def release_of(text: str | None) -> KafkaRelease | None:

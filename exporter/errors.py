@@ -14,6 +14,7 @@ The errors of the exporter.
     │   └── LimitsUnsupported  the cluster is too old to report them
     └── SourceError            one source could not be read; the others go on
         ├── SourceUnreachable  no connection, or none in time
+        │   └── AnswerLate     no whole answer in time, though a smaller one may come
         ├── SourceDenied       wrong credentials or not allowed
         └── SourceUnreadable   an answer that is not what the dialect promises
             ├── SourceNotRead  an answer as it should be, by which the agent could not read something

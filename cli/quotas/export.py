@@ -125,7 +125,7 @@ def _refuse_cut_names(quotas: QuotaSet) -> None:
         and any(isinstance(name, str) and is_cut(name) for name in (entity.user, entity.client_id))
     ]
     if problems:
-        raise ConfigError("--exporter", problems)
+        raise ConfigError("exporter", problems)
 
 
 def print_commands(changes: Iterable[RuleChange], config: Config, command_config: str | None) -> None:

@@ -296,10 +296,10 @@ def test_options_of_a_topic(run: Run, asked: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("logs", "options", "code", "message"),
     [
-        (TOPIC, ["--log-time-zone", "nowhere"], 1, "Europe/Berlin"),
+        (TOPIC, ["--log-time-zone", "nowhere"], 2, "Europe/Berlin"),
         (TOPIC, ["--option", "novalue"], 2, "KEY=VALUE"),
         (TOPIC, ["--option", "=value"], 2, "KEY=VALUE"),
-        (TOPIC, ["--every", "soon"], 1, "--every"),
+        (TOPIC, ["--every", "soon"], 2, "--every"),
         (TOPIC, ["--engine", "local"], 2, "read by Spark"),
         (f"a.log {TOPIC}", [], 2, "kafka://SERVERS/TOPIC,TOPIC"),
         ("kafka://b:1", [], 2, "kafka://broker-1:9092"),

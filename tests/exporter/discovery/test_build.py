@@ -94,7 +94,7 @@ def test_files_that_cannot_be_used_are_reported(tmp_path: Path) -> None:
     assert other_problems == [
         f"source 'c': {binary} is not UTF-8 text",
         "source 'd': the value of the header X-Token holds control characters",
-        f"source 'e': {missing} cannot be read: No such file or directory",
+        "source 'e': the file cannot be read: No such file or directory",
     ]
 
 

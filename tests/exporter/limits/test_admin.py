@@ -224,7 +224,7 @@ def test_a_login_without_a_password(sasl: dict[str, Any], credential: str) -> No
         # an encrypted key is opened with its password; here there is no certificate at all
         ({"tls": {"cert_file": "empty", "key_password": "pw"}}, r"client certificate .*empty"),
         ({"sasl": {"username": "me", "password_file": "broken"}}, r"kafka: .*broken is not UTF-8 text"),
-        ({"sasl": {"username": "me", "password_file": "gone"}}, r"kafka: .*gone cannot be read: No such file"),
+        ({"sasl": {"username": "me", "password_file": "gone"}}, "kafka: the file cannot be read: No such file"),
     ],
 )
 def test_files_that_cannot_be_used_are_reported(section: dict[str, Any], message: str, tmp_path: Path) -> None:
