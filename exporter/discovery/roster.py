@@ -196,7 +196,11 @@ class Roster:
 
         A configured source that answers for the node of another one is a mistake, and reported as its error.
         """
-        all_reads = list(reads)
+        # a source that discovery finds may have the name of a configured one, which comes first and counts
+        by_name: dict[str, SourceRead] = {}
+        for source_read in reads:
+            by_name.setdefault(source_read.health.name, source_read)
+        all_reads = list(by_name.values())
         chosen = self._chosen(all_reads)
         exposed_reads: list[SourceRead] = []
         read_now: set[str] = set()

@@ -272,3 +272,12 @@ async def test_of_configured_twins_the_one_with_an_id_counts(*, confirmed: bool)
         assert second.table is good.table
         assert (first_read.table, first_read.health.up) == (None, False)
         assert "node 1, which source good reads" in (first_read.health.error or "")
+
+
+async def test_of_two_sources_with_one_name_the_first_counts() -> None:
+    """A configured source and one that discovery finds may have the same name: there is one table of the node."""
+    first, second = ScriptedSource("node"), ScriptedSource("node")
+    roster = Roster([first])
+    reads = [SourceRead(health=health("node"), table=await source.read()) for source in (first, second)]
+    (one,) = roster.once_each(reads)
+    assert one is reads[0]
