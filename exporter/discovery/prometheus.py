@@ -73,13 +73,12 @@ class PrometheusFinder:
             raise DiscoveryError(str(error)) from error
         problems: list[str] = []
         ids, ids_by_page = self._known_ids(reading, problems)
-        single = [instance for instance, node in reading.nodes.items() if not doubling_labels(node)]
-        missing = [instance for instance in single if ids.get(instance) is None]
+        missing = [instance for instance, node_id in ids.items() if node_id is None]
         if missing:
             by_host = await self._ids_by_host(problems)
             ids |= {instance: by_host[host] for instance in missing if (host := _host(instance)) in by_host}
         self._refuse_two(reading, ids)
-        unidentified = [instance for instance in single if ids.get(instance) is None]
+        unidentified = [instance for instance, node_id in ids.items() if node_id is None]
         if unidentified:
             names = ", ".join(map(shown, unidentified[:_MOST_NAMED]))
             more = f" and {len(unidentified) - _MOST_NAMED} more" if len(unidentified) > _MOST_NAMED else ""
@@ -107,7 +106,7 @@ class PrometheusFinder:
             await self._calls.close(self._admin.close)
 
     def _known_ids(self, reading: PrometheusReading, problems: list[str]) -> tuple[dict[str, int | None], set[str]]:
-        """Return the known ids of nodes, and the nodes whose own page gives the id that counts."""
+        """Return the ids of nodes that are there once, and the nodes whose own page gives the id that counts."""
         ids: dict[str, int | None] = {}
         reported: set[str] = set()
         unseen = self._config.nodes.keys() - reading.nodes.keys()
@@ -116,7 +115,6 @@ class PrometheusFinder:
         for instance, node in reading.nodes.items():
             if labels := doubling_labels(node):
                 problems.append(_doubled(node, labels))
-                ids[instance] = None
                 continue
             page_id = self._reported_id(node, reading)
             configured_id = self._config.nodes.get(instance, labelled_id(node.series))

@@ -117,7 +117,7 @@ class LimitSums:
         complete = ~np.isnan(allowed)
         if np.any(teams == count + UNDECIDED_PLACE):
             complete[: count + UNDECIDED_PLACE] = False
-        bounds.allowed_complete[kind] = _fixed(complete)
+        bounds.allowed_complete[kind] = fixed(complete)
         bounds.unlimited[kind] = fixed(np.bincount(teams[begins & without_limit], minlength=count).astype(np.float64))
 
     def _add_stranded(self, bounds: Bounds, layout: Layout, kind: QuotaType) -> None:
@@ -128,8 +128,8 @@ class LimitSums:
         begins = index.begins[rows]
         if kind is _MUTATION or not begins.size:
             bounds.stranded[kind] = fixed(np.full(count, np.nan))
-            bounds.stranded_complete[kind] = _fixed(np.ones(count, np.bool_))
-            bounds.located[kind] = _fixed(np.zeros(count, np.bool_))
+            bounds.stranded_complete[kind] = fixed(np.ones(count, np.bool_))
+            bounds.located[kind] = fixed(np.zeros(count, np.bool_))
             return
         is_showing = np.array([[node in brokers for node in layout.nodes] for brokers in showing_brokers[kind]])
         forgets = np.array([node in forgetful for node in layout.nodes])
@@ -159,9 +159,4 @@ class LimitSums:
         if np.any(teams == count + UNDECIDED_PLACE):
             complete[: count + UNDECIDED_PLACE] = False
         bounds.stranded[kind] = fixed(stranded)
-        bounds.stranded_complete[kind], bounds.located[kind] = _fixed(complete), _fixed(located)
-
-
-def _fixed(mask: _Masks) -> _Masks:
-    mask.flags.writeable = False
-    return mask
+        bounds.stranded_complete[kind], bounds.located[kind] = fixed(complete), fixed(located)

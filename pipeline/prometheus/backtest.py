@@ -21,11 +21,11 @@ from ..rates import rate
 from ..recommend.policy import RuleShape
 from ..table import Progress
 from . import promql
+from .advice import LEAST_GAP
 from .evidence import Entity, Evidence, Sight, answered, by_node, worst
 from .past import NoSamples, Past
 from .tags import TagsOf
 
-LEAST_GAP: Final = 0.01
 _MOST_LIMITS: Final = 500
 """Number of different limits of a quota type that are asked for; a query each."""
 _HEADS: Final = ("entity", "=quota", "#limit", "rule", "#throttled for", "#share", "#throttled then", "node", "samples")

@@ -13,7 +13,7 @@ from .past import MOST_SAMPLES, Node, NoSamples, Pace, Server
 from .promql import HOUR_S, busiest_windows, first_sample, ranges, scrapes, seen_quarters
 
 QUARTER_S: Final = 900
-_SHORTEST_S: Final = 5.0
+SHORTEST_S: Final = 5.0
 """Scrape interval that the first queries are planned for, as it is not known yet."""
 _MINUTE_S: Final = 60.0
 _LOOKBACK_S: Final = 300.0
@@ -54,7 +54,7 @@ def nodes_of(
     server: Server, beat: Beats, begin: float, end: float, most_samples: int = MOST_SAMPLES
 ) -> dict[str, Node]:
     """Return the scrapes of each node in a period of whole hours. Raises `NoSamples` if there is none."""
-    fitting = most_samples * _SHORTEST_S / max(1, beat.count)
+    fitting = most_samples * SHORTEST_S / max(1, beat.count)
     length = max(HOUR_S, min(end - begin, fitting) // HOUR_S * HOUR_S)
     busiest: dict[Scraped, dict[int, float]] = defaultdict(dict)
     counts: dict[Scraped, dict[int, float]] = defaultdict(dict)

@@ -16,7 +16,7 @@ from ..table import File, Progress, Table
 from ..table.storage import shard_of
 from .figures import LOOKBACK_MS, Times, Track, Value, Window, answer, scrapes_by_hour
 from .intervals import WINDOW_S, Hour
-from .nodes import QUARTER_S, Beats, Scraped, gaps_between, nodes_by_hours, scraped_by, whole_hour
+from .nodes import QUARTER_S, SHORTEST_S, Beats, Scraped, gaps_between, nodes_by_hours, scraped_by, whole_hour
 from .past import Answer, Group, Key, Node, NoSamples, Question, Store, Target, key_of
 from .promql import Samples
 from .samples import NAME, Labels, Recorded, all_files, shards_by, tracks_in
@@ -24,7 +24,6 @@ from .samples import NAME, Labels, Recorded, all_files, shards_by, tracks_in
 _DAY_S: Final = 86_400
 _MOST_ROWS: Final = 8_000_000
 """Number of samples that a task has in memory, of 17 bytes each; about ten times as much while they are sorted."""
-_SHORTEST_S: Final = 5.0
 
 _Asked: TypeAlias = tuple[int, int, Sequence[Value]]
 """A question and a target by their places, and the answer."""
@@ -188,7 +187,7 @@ class TableStore(Store):
             if scraped is not None:
                 by_shard[shard_of(one.entity, self.table.layout.shards)][number] = scraped
         most = max(map(len, by_shard.values()), default=1)
-        length_s = (days or max(1, int(_MOST_ROWS * _SHORTEST_S / _DAY_S) // most)) * _DAY_S
+        length_s = (days or max(1, int(_MOST_ROWS * SHORTEST_S / _DAY_S) // most)) * _DAY_S
         files = shards_by(self.table, self.table.files())
         return [
             _Survey(files[shard], numbers, since, min(end, since + length_s), figure)
