@@ -66,9 +66,9 @@ def series_of(count: int, hours: int, every_s: int, begin: float) -> Iterator[Ba
         yield Backfill("kafka_server_app_info_StartTimeMs", labels, ((begin + at, 1.7e12) for at in times))
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the size of the history."""
-    parser.add_argument("--clients", type=int, default=2_000, help="entities, each on one broker")
+def add_options(parser: argparse.ArgumentParser, clients: int = 2_000) -> None:
+    """Declare the size of the history, by default of this number of clients."""
+    parser.add_argument("--clients", type=int, default=clients, help="entities, each on one broker")
     parser.add_argument("--hours", type=int, default=6, help="hours of samples")
     parser.add_argument("--every", type=int, default=10, help="scrape interval in seconds")
     parser.add_argument("--newest", action="store_true", help="the newest Prometheus instead of the oldest")

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from benchmarks.output import say
 from benchmarks.process import cpu_seconds
+from benchmarks.prometheus_history import add_options as size_options
 from benchmarks.prometheus_history import series_of
 from tests.commands import COMMAND
 from tests.integration.backfilled import HOUR_S, backfilled
@@ -48,10 +49,7 @@ def cost_of(*words: object) -> Cost:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the size of the history."""
-    parser.add_argument("--clients", type=int, default=1_000, help="entities, each on one broker")
-    parser.add_argument("--hours", type=int, default=6, help="hours of samples")
-    parser.add_argument("--every", type=int, default=10, help="scrape interval in seconds")
-    parser.add_argument("--newest", action="store_true", help="the newest Prometheus instead of the oldest")
+    size_options(parser, clients=1_000)
 
 
 def main(options: argparse.Namespace) -> int:
