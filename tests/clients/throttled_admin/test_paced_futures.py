@@ -86,7 +86,7 @@ def test_what_is_no_refusal_does_not_wait_for_the_others(code: int) -> None:
     assert states == [True]
 
 
-@pytest.mark.parametrize("options", [RetryOptions(retry_on_quota_violation=False), RetryOptions(timeout_ms=1)])
+@pytest.mark.parametrize("options", [RetryOptions(retry_on_quota_violation=False), RetryOptions(timeout_ms=2_000)])
 def test_a_refusal_is_the_librarys_error_and_ours(options: RetryOptions) -> None:
     """A refusal has the code where the library has it, and the throttle time."""
     library = Library({"a": REFUSED}, throttle_ms=5_000)

@@ -149,7 +149,7 @@ async def test_the_second_source_takes_over_and_gives_way(twins: World) -> None:
 async def test_impatient_scrapes_take_no_node_from_a_source(twins: World) -> None:
     """A stand-by that answers sooner is no reason while the source in use may still answer in time."""
     await twins.collect()
-    collection = twins.collection()
+    collection = twins.collection(patience_seconds=3_600)
     await collection.snapshot(60)
     first_source, second = twins.made
     first_source.answers.clear()
