@@ -16,10 +16,9 @@ from .past import PrometheusOptions
 from .settings import ConfigFile, configuration
 
 if TYPE_CHECKING:
-    from quotascope.exporter.config import Config, PrometheusConfig
+    from quotascope.exporter.config import Config
     from quotascope.pipeline.cost.month import Month
     from quotascope.pipeline.cost.usage import ClusterUse
-    from quotascope.pipeline.prometheus.past import Server
     from quotascope.quotas.team_finder import TeamFinder
 
 EXAMPLES = """
@@ -195,25 +194,6 @@ def _of_counters(
 
     config = prometheus.config(settings)
     with past.asked(prometheus, settings) as server:
-        _refuse_clusters(server, config, month, now_s)
-        return uses_of_counters(server, config.label, config.selector, month, now_s, name)
-
-
-def _refuse_clusters(server: Server, config: PrometheusConfig, month: Month, now_s: float) -> None:
-    """Raise ``SourceUnreadable`` for exporters that share the label `cluster` and are not of one cluster."""
-    from collections import defaultdict
-
-    from quotascope.exporter.sources.prometheus_api import Series
-    from quotascope.exporter.sources.prometheus_nodes import NodeSeries, refuse_clusters
-    from quotascope.pipeline.cost.counters import query_of_exporters
-
-    begin_s, end_s = month.span_s
-    until_s = max(begin_s + 1, min(end_s, now_s))
-    exporters: dict[str, list[NodeSeries]] = defaultdict(list)
-    for answer in server.ask(query_of_exporters(config.selector, until_s - begin_s), until_s):
-        instance = answer.labels.get(config.instance_label, "")
-        exporters[answer.labels.get("cluster", "")].append(
-            NodeSeries(instance=instance, series=[Series(labels=answer.labels, samples=())])
+        return uses_of_counters(
+            server, config.label, config.selector, month, now_s, name, check=past.check_exporters(config)
         )
-    for nodes in exporters.values():
-        refuse_clusters(nodes, config.selector, config.instance_label)

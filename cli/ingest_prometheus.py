@@ -9,7 +9,7 @@ import typer
 
 from . import options, outputs, past
 from .options import INTO, EngineName, Json, check_extra, grouped, span_of, zone_of
-from .past import PrometheusOptions
+from .past import PrometheusPast
 from .settings import ConfigFile, configuration
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def ingest_prometheus(
     end: options.End = None,
     time_zone: options.TimeZone = "UTC",
     engine: EngineName = "auto",
-    prometheus: PrometheusOptions,
+    prometheus: PrometheusPast,
     config: ConfigFile = None,
     json: Json = False,
 ) -> None:
@@ -65,8 +65,6 @@ def ingest_prometheus(
     For a year and thousands of brokers, where a server should not add up, or no longer has the samples. Reads by remote
     read (Prometheus, Mimir, Cortex), or dumps of blocks (Thanos, too).
     """
-    if prometheus.samples is not None:
-        raise typer.BadParameter("is what this makes: name it by --into", param_hint="--samples")
     if (prometheus.prometheus is None) == (not dumps):
         raise typer.BadParameter("give one of them", param_hint="DUMPS, --prometheus")
     check_extra()
@@ -96,7 +94,7 @@ def ingest_prometheus(
 
 
 def _of_server(
-    prometheus: PrometheusOptions,
+    prometheus: PrometheusPast,
     config: Path | None,
     span: tuple[float | None, float | None],
     into: str,

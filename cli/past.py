@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from quotascope.exporter.sources.prometheus_api import PrometheusApi
     from quotascope.exporter.sources.prometheus_history import Inventory
     from quotascope.exporter.sources.prometheus_limits import ExporterLimits
-    from quotascope.pipeline.prometheus.past import Answer, Server
+    from quotascope.pipeline.prometheus.past import Answer, Check, Labels, Server
 
 PASSWORD_VARIABLE: Final = "QUOTASCOPE_PROMETHEUS_PASSWORD"  # noqa: S105 - a name
 DAYS: Final = 14.0
@@ -38,9 +38,9 @@ _HOUR_S: Final = 3_600
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrometheusServer:
     """
-    Address of a Prometheus server, and the login for it.
+    A Prometheus server, the login for it, and its series of one cluster.
 
-    With ``--config``, the login may come from the entry with this address under `sources`.
+    With ``--config``, login and series may come from the entry with this address under `sources`.
     """
 
     prometheus: Annotated[str | None, options.PROMETHEUS] = None
@@ -70,6 +70,12 @@ class PrometheusServer:
         Path | None,
         _option(metavar="FILE", help="PEM file with the key of that certificate, when it is not in the same file."),
     ] = None
+    selector: Annotated[
+        str | None, _option(metavar="MATCHERS", help="Matchers of the series of one cluster: '{job=\"kafka\"}'.")
+    ] = None
+    instance_label: Annotated[
+        str | None, _option(metavar="LABEL", help="Label that tells nodes apart.", show_default="instance")
+    ] = None
 
     def __post_init__(self) -> None:
         """Raise ``typer.BadParameter`` for options without a server, and for those that contradict each other."""
@@ -96,16 +102,12 @@ class PrometheusServer:
             raise typer.BadParameter(problem, param_hint=", ".join([*names, "--prometheus"]))
         return self.prometheus is not None
 
-    def config(
-        self, settings: Config, *, selector: str | None = None, instance_label: str | None = None
-    ) -> PrometheusConfig:
+    def config(self, settings: Config) -> PrometheusConfig:
         """
         Return the server's configuration, from these options and a source of this address in the file.
 
         Args:
             settings: the configuration, which may have a login for the server.
-            selector: the matchers of the series of one cluster; those of the file for None.
-            instance_label: the label that tells nodes apart; that of the file for None.
 
         Raises ``ConfigError``, and ``typer.BadParameter`` for options that contradict each other or the file.
 
@@ -114,7 +116,7 @@ class PrometheusServer:
 
         login = self._login()
         chosen = {
-            **_present(url=self.prometheus, selector=selector, instance_label=instance_label, **login),
+            **_present(url=self.prometheus, selector=self.selector, instance_label=self.instance_label, **login),
             "timeout_seconds": _TIMEOUT_S,
         }
         config = _valid(chosen)
@@ -131,7 +133,7 @@ class PrometheusServer:
                     param_hint=", ".join(["--config", *self._login_flags()]),
                 )
         if sources:
-            source = _the_one(sources, None if selector is None else config.selector)
+            source = _the_one(sources, None if self.selector is None else config.selector)
             config = _valid({**source.model_dump(exclude_unset=True), **chosen})
         self._check_variable(config)
         return config
@@ -183,7 +185,39 @@ class PrometheusServer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrometheusOptions(PrometheusServer):
+class PrometheusPast(PrometheusServer):
+    """A Prometheus server, and the part of its past that is asked about."""
+
+    days: Annotated[
+        float | None,
+        _option(min=0.05, max=3_660, metavar="N", help="Length of the past.", show_default=f"{DAYS:g}"),
+    ] = None
+    series: Annotated[
+        str | None,
+        _option(
+            metavar="auto|agents|exporter",
+            help="Series of the brokers' agents, or of an exporter of quotascope; auto takes the exporter's if any.",
+            show_default="auto",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        """Raise ``typer.BadParameter`` as for a server, and for unknown values."""
+        PrometheusServer.__post_init__(self)
+        self._check_series()
+
+    def _check_series(self) -> None:
+        if self.series not in {None, "auto", "agents", "exporter"}:
+            raise typer.BadParameter("is one of auto, agents, exporter", param_hint="--series")
+
+    @property
+    def by_exporter(self) -> bool | None:
+        """True for series of an exporter of ours, False for series of agents, None for those that there are."""
+        return {"agents": False, "exporter": True}.get(self.series or "auto")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrometheusOptions(PrometheusPast):
     """A Prometheus server, or a table of its samples, and the part of its past that is asked about."""
 
     samples: Annotated[
@@ -201,24 +235,6 @@ class PrometheusOptions(PrometheusServer):
             show_default="auto",
         ),
     ] = None
-    selector: Annotated[
-        str | None, _option(metavar="MATCHERS", help="Matchers of the series of one cluster: '{job=\"kafka\"}'.")
-    ] = None
-    days: Annotated[
-        float | None,
-        _option(min=0.05, max=3_660, metavar="N", help="Length of the past.", show_default=f"{DAYS:g}"),
-    ] = None
-    series: Annotated[
-        str | None,
-        _option(
-            metavar="auto|agents|exporter",
-            help="Series of the brokers' agents, or of an exporter of quotascope; auto takes the exporter's if any.",
-            show_default="auto",
-        ),
-    ] = None
-    instance_label: Annotated[
-        str | None, _option(metavar="LABEL", help="Label that tells nodes apart.", show_default="instance")
-    ] = None
 
     def __post_init__(self) -> None:
         """Raise ``typer.BadParameter`` as for a server, for options that a table has no use for, and unknown values."""
@@ -231,8 +247,7 @@ class PrometheusOptions(PrometheusServer):
             raise typer.BadParameter("has no effect without --samples", param_hint="--samples-engine")
         if self.samples_engine not in {None, "auto", "local", "spark"}:
             raise typer.BadParameter("is one of auto, local, spark", param_hint="--samples-engine")
-        if self.series not in {None, "auto", "agents", "exporter"}:
-            raise typer.BadParameter("is one of auto, agents, exporter", param_hint="--series")
+        self._check_series()
 
     def check(self, **others: str | None) -> bool:
         """Return whether samples are asked for, of a server or a table, as `PrometheusServer.check` does."""
@@ -244,22 +259,6 @@ class PrometheusOptions(PrometheusServer):
             names = [name.upper() if name == "folder" else f"--{name}" for name in others]
             raise typer.BadParameter("give one of them", param_hint=", ".join([*names, "--prometheus", "--samples"]))
         return True
-
-    def config(
-        self, settings: Config, *, selector: str | None = None, instance_label: str | None = None
-    ) -> PrometheusConfig:
-        """Return the configuration as `PrometheusServer.config` does, with the selector and label of these options."""
-        return PrometheusServer.config(
-            self,
-            settings,
-            selector=self.selector if selector is None else selector,
-            instance_label=self.instance_label if instance_label is None else instance_label,
-        )
-
-    @property
-    def by_exporter(self) -> bool | None:
-        """True for series of an exporter of ours, False for series of agents, None for those that there are."""
-        return {"agents": False, "exporter": True}.get(self.series or "auto")
 
 
 _OF_TABLES: Final = ("--days", "--series", "--samples-engine")
@@ -341,6 +340,26 @@ class _Server:
         ]
 
 
+def check_exporters(config: PrometheusConfig) -> Check:
+    """Return the function that raises `QueryRefused` for exporters that share the label `cluster`, but no cluster."""
+    from quotascope.exporter.errors import SourceUnreadable
+    from quotascope.exporter.sources.prometheus_api import Series
+    from quotascope.exporter.sources.prometheus_nodes import NodeSeries, refuse_clusters
+    from quotascope.pipeline.prometheus.past import QueryRefused
+
+    def check(exporters: Iterable[Labels]) -> None:
+        nodes = [
+            NodeSeries(instance=labels.get(config.instance_label, ""), series=[Series(labels=labels, samples=())])
+            for labels in exporters
+        ]
+        try:
+            refuse_clusters(nodes, config.selector, config.instance_label)
+        except SourceUnreadable as error:
+            raise QueryRefused(f"{config.label}: {error}") from None
+
+    return check
+
+
 @contextmanager
 def asked(chosen: PrometheusServer, settings: Config) -> Iterator[Server]:
     """
@@ -385,7 +404,7 @@ class Surveyed:
 
 @contextmanager
 def surveyed(
-    chosen: PrometheusOptions,
+    chosen: PrometheusPast,
     settings: Config,
     span: tuple[float | None, float | None] = (None, None),
     *,
@@ -494,7 +513,7 @@ def opened(
         )
 
 
-def _period(chosen: PrometheusOptions, now: float, begin: float | None, end: float | None) -> tuple[float, float]:
+def _period(chosen: PrometheusPast, now: float, begin: float | None, end: float | None) -> tuple[float, float]:
     """Return whole hours: those of the span, or `--days` up to the last full one."""
     last = (now if end is None else min(end, now)) // _HOUR_S * _HOUR_S
     days = DAYS if chosen.days is None else chosen.days

@@ -281,6 +281,7 @@ def verify(
     """
     options.check_extra()
     from quotascope.pipeline.errors import NoHistory
+    from quotascope.pipeline.prometheus.past import QueryRefused
     from quotascope.pipeline.prometheus.verify import verify_prometheus
     from quotascope.pipeline.runs import verify as question
 
@@ -291,11 +292,15 @@ def verify(
     source = prometheus.prometheus or folder or ""
     try:
         if folder is None:
-            with past.asked(prometheus, configuration(config)) as server:
-                comparison = verify_prometheus(server, shadow, *times_ms)
+            settings = configuration(config)
+            of_server = prometheus.config(settings)
+            with past.asked(prometheus, settings) as server:
+                comparison = verify_prometheus(
+                    server, shadow, *times_ms, selector=of_server.selector, check=past.check_exporters(of_server)
+                )
         else:
             comparison = question.verify_log(folder, shadow, *times_ms)
-    except (question.NotVerified, NoHistory) as error:
+    except (question.NotVerified, NoHistory, QueryRefused) as error:
         typer.echo(f"quotascope: {error}", err=True)
         raise typer.Exit(_NOTHING) from None
     outputs.write(

@@ -8,8 +8,8 @@ from typing import Final
 
 from quotascope.metrics import catalog
 
-from ..prometheus.past import NoSamples, Server
-from ..prometheus.promql import HOUR_S, duration, ranges, within
+from ..prometheus.past import Check, NoSamples, Server, check_clusters
+from ..prometheus.promql import HOUR_S, duration, ranges, targets, within
 from .month import Month
 from .usage import BYTES, ClusterUse, Key, TeamBytes
 
@@ -21,8 +21,8 @@ CAVEAT: Final = (
 )
 
 
-def uses_of_counters(
-    server: Server, address: str, selector: str, month: Month, now_s: float, cluster: str
+def uses_of_counters(  # noqa: PLR0913 - the parts of a configuration
+    server: Server, address: str, selector: str, month: Month, now_s: float, cluster: str, *, check: Check
 ) -> list[ClusterUse]:
     """
     Add up what counters of teams grew by, for each value of the label `cluster`.
@@ -37,6 +37,7 @@ def uses_of_counters(
         month: the month.
         now_s: the present as a Unix time in seconds.
         cluster: name of a cluster whose series have no such label.
+        check: function that raises for exporters that share the label, and are not of one cluster.
 
     Raises:
         NoSamples: no exporter counted anything in the month.
@@ -47,6 +48,9 @@ def uses_of_counters(
     until_s = max(begin_s, min(end_s, now_s // HOUR_S * HOUR_S))
     amounts: dict[str, dict[Key, float]] = defaultdict(lambda: defaultdict(float))
     seen_hours: dict[str, float] = defaultdict(float)
+    seen = f"{catalog.TEAM_SEEN_SECONDS.name}{{{selector}}}"
+    if until_s > begin_s:
+        check_clusters(server.ask(targets(seen, until_s - begin_s), until_s), check)
     for part in ranges(begin_s, until_s, _DAY_S):
         for kind in BYTES:
             query = _growth(catalog.TEAM_BYTES[kind].name, selector, "cluster,team", part[1] - part[0])
@@ -77,11 +81,6 @@ def uses_of_counters(
         )
         for label in sorted(amounts)
     ]
-
-
-def query_of_exporters(selector: str, seconds: float) -> str:
-    """Return the query for the series of each exporter that has counted in the last seconds."""
-    return f"last_over_time({catalog.TEAM_SEEN_SECONDS.name}{{{selector}}}[{duration(seconds)}])"
 
 
 def _growth(name: str, selector: str, by: str, seconds: float) -> str:

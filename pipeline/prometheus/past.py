@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, TypeAlias
 
@@ -52,6 +52,30 @@ class Server(Protocol):
 
     def ask(self, promql: str, at: float) -> Sequence[Answer]:
         """Return the answer to a query at a Unix time. Raises `QueryTooLarge` and `QueryRefused`."""
+
+
+Check: TypeAlias = Callable[[Iterable[Labels]], None]
+"""
+Function that raises for targets that must not be added up, as they are not of one cluster.
+
+It gets labels of the targets that have one value of the label `cluster`.
+"""
+
+
+def check_clusters(answers: Iterable[Answer], check: Check) -> None:
+    """
+    Check that the targets of each value of the label `cluster` are of one cluster.
+
+    Args:
+        answers: answers to `promql.targets`, of all families that are added up by that label.
+        check: function that raises if they are not.
+
+    """
+    labels_by_cluster: dict[str, list[Labels]] = defaultdict(list)
+    for answer in answers:
+        labels_by_cluster[answer.labels.get("cluster", "")].append(answer.labels)
+    for labels in labels_by_cluster.values():
+        check(labels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 HOUR_S: Final = 3_600
+_OF_ENTITIES: Final = ("user", "client_id", "team", "broker", "quota_type", "shadow")
+"""Labels by which one exporter has several series of a family; a label `cluster` is of its target or its cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +71,16 @@ def duration(seconds: float) -> str:
     ('86400s', '7500ms')
     """
     return f"{seconds:.0f}s" if float(seconds).is_integer() else f"{seconds * 1_000:.0f}ms"
+
+
+def targets(series: str, seconds: float) -> str:
+    """
+    Return the query for the targets that had series of an exporter of ours, by labels that are not of entities.
+
+    >>> targets("kafka_quota_x{}", 3_600)
+    'count without (user,client_id,team,broker,quota_type,shadow) (count_over_time(kafka_quota_x{}[3600s]))'
+    """
+    return f"count without ({','.join(_OF_ENTITIES)}) (count_over_time({series}[{duration(seconds)}]))"
 
 
 def within(seconds: float) -> str:

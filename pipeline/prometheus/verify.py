@@ -2,42 +2,70 @@
 
 from __future__ import annotations
 
-import json
 import time
+from collections.abc import Sequence
 from typing import Final
 
 from ..runs.verify import ByEntity, EntityKey, Figures, NotVerified, Verification, compared, times_of
-from .past import QueryRefused, QueryTooLarge, Server
+from .past import Answer, Check, QueryRefused, QueryTooLarge, Server, check_clusters
+from .promql import quoted, targets
 
-_ACTED: Final = 'kafka_quota_throttle_time_seconds{user!="__overflow__"}'
+_ACTED: Final = 'kafka_quota_throttle_time_seconds{user!="__overflow__"'
 
 
-def verify_prometheus(
-    server: Server, shadow: str, since_ms: int, until_ms: int | None, begin_ms: int | None
+def verify_prometheus(  # noqa: PLR0913 - the parts of a configuration
+    server: Server,
+    shadow: str,
+    since_ms: int,
+    until_ms: int | None,
+    begin_ms: int | None,
+    *,
+    selector: str,
+    check: Check,
 ) -> Verification:
     """
     Compare throttle times of a shadow before its limits were set with those of the brokers after that, in a Prometheus.
+
+    Exporters of one cluster, and replicas of a server, count once.
+
+    Args:
+        server: the server.
+        shadow: name of the candidate.
+        since_ms: time when its limits were set, in ms since 1970.
+        until_ms: end of the comparison; the present for None.
+        begin_ms: begin of the prediction; as long before as until after for None.
+        selector: matchers of the series, without braces.
+        check: function that raises for exporters that share the label `cluster`, and are not of one cluster.
 
     Raises:
         NotVerified: there is no prediction, or Prometheus does not answer.
 
     """
     times = times_of(since_ms, until_ms or time.time_ns() // 1_000_000, begin_ms)
-    # PromQL reads strings of JSON
-    name = json.dumps(shadow, ensure_ascii=False)
-    predicted_series = f"kafka_quota_shadow_throttle_time_seconds{{shadow={name}}}"
-    predicted = dict(_sampled(server, predicted_series, times.begin, times.since))
+    end = f",{selector}}}" if selector else "}"
+    acted_series = _ACTED + end
+    predicted_series = f"kafka_quota_shadow_throttle_time_seconds{{shadow={quoted(shadow)}{end}"
     # for a client held back under a higher limit, the exporter shows a lower bound of the utilization and no throttle
     # time
-    limited = f"kafka_quota_shadow_utilization_ratio{{shadow={name}}}"
+    limited = f"kafka_quota_shadow_utilization_ratio{{shadow={quoted(shadow)}{end}"
+    exporters = [
+        exporter
+        for series, until in ((predicted_series, times.since), (limited, times.since), (acted_series, times.until))
+        for exporter in _ask(server, targets(series, (until - times.begin) / 1_000), until)
+    ]
+    check_clusters(exporters, check)
+    predicted = dict(_sampled(server, predicted_series, times.begin, times.since))
     bounds = _sampled(server, limited, times.begin, times.since).keys() - predicted.keys()
     predicted |= dict.fromkeys(bounds, Figures())
     if not predicted:
         raise NotVerified(f"Prometheus has no prediction of shadow {shadow[:60]!r} in that time")
-    happened = _sampled(server, _ACTED, times.since, times.until)
+    happened = _sampled(server, acted_series, times.since, times.until)
     samples, acted = (
         _query(server, f"max by (cluster) (count_over_time({series}[{_span(begin, end)}]))", end)
-        for series, begin, end in ((predicted_series, times.begin, times.since), (_ACTED, times.since, times.until))
+        for series, begin, end in (
+            (predicted_series, times.begin, times.since),
+            (acted_series, times.since, times.until),
+        )
     )
     silent = sorted(cluster for key, count in samples.items() if count and not acted.get(key) for cluster in key[2:])
     if silent:
@@ -47,7 +75,7 @@ def verify_prometheus(
             "and does its agent report throttle times?"
         )
     scales = {cluster: acted.get(key, 0.0) / count for key, count in samples.items() for cluster in key[2:]}
-    acted_before = _sampled(server, _ACTED, times.begin, times.since)
+    acted_before = _sampled(server, acted_series, times.begin, times.since)
     held_back = bounds | {key for key, figures in acted_before.items() if figures.throttled}
     return compared(shadow, times, predicted, happened, scales, held_back)
 
@@ -59,9 +87,10 @@ def _sampled(server: Server, series: str, begin_ms: int, end_ms: int) -> ByEntit
     The number is as Prometheus's evaluation interval shows it, and at least one for a sum above 0.
     """
     span = _span(begin_ms, end_ms)
-    by = "sum by (user, client_id, cluster)"
-    sums = _query(server, f"{by} (sum_over_time({series}[{span}]))", end_ms)
-    above = _query(server, f"{by} (count_over_time(({series} > 0)[{span}:]))", end_ms)
+    # exporters of one cluster have the same series, each with its own labels of the target
+    by = "sum by (user, client_id, cluster) (max by (user, client_id, cluster, broker, quota_type)"
+    sums = _query(server, f"{by} (sum_over_time({series}[{span}])))", end_ms)
+    above = _query(server, f"{by} (count_over_time(({series} > 0)[{span}:])))", end_ms)
     return {key: Figures(max(int(above.get(key, 0)), int(value > 0)), value) for key, value in sums.items()}
 
 
@@ -72,14 +101,18 @@ def _span(begin_ms: int, end_ms: int) -> str:
 
 def _query(server: Server, expression: str, time_ms: int) -> dict[EntityKey, float]:
     """Return the values of a Prometheus by entity of a cluster. Raises `NotVerified`."""
+    return {
+        (labels.get("user", ""), labels.get("client_id", ""), labels.get("cluster", "")): answer.samples[-1][1]
+        for answer in _ask(server, expression, time_ms)
+        for labels in (answer.labels,)
+    }
+
+
+def _ask(server: Server, expression: str, time_ms: int) -> Sequence[Answer]:
+    """Return the answer of a Prometheus. Raises `NotVerified`."""
     try:
-        answers = server.ask(expression, time_ms / 1_000)
+        return server.ask(expression, time_ms / 1_000)
     except QueryTooLarge as error:
         raise NotVerified(f"{error}: take a shorter time with --from and --until, or compare by --folder") from error
     except QueryRefused as error:
         raise NotVerified(str(error)) from error
-    return {
-        (labels.get("user", ""), labels.get("client_id", ""), labels.get("cluster", "")): answer.samples[-1][1]
-        for answer in answers
-        for labels in (answer.labels,)
-    }

@@ -13,6 +13,7 @@ import pytest
 from tests.cli.conftest import Run
 from tests.dashboards.stored import started
 from tests.exporter.examples import limits, snapshot, usage
+from tests.integration.backfilled import Backfill, backfilled
 from tests.pipeline.report.results import HOSTILE
 from tests.servers import Handler, served
 from tools.demo_stack import fill
@@ -154,3 +155,50 @@ def test_a_prometheus_with_a_login(run: Run, tmp_path: Path) -> None:
     assert seen == ["Basic c2NvdHQ6dGlnZXI="]
     assert code == 2
     assert "Prometheus refuses these credentials" in err
+
+
+def _held_back(throttle_s: float, **labels: str) -> Iterator[Backfill]:
+    """Return the series of an exporter whose shadow predicts the throttle time that the broker then has."""
+    entity = {"quota_type": "produce", "broker": "1", "user": "alice", "client_id": "", **labels}
+    times = range(SET_AT - SPAN_SECONDS + STEP_SECONDS, SET_AT + SPAN_SECONDS + 1, STEP_SECONDS)
+    predicted = [(float(at), throttle_s) for at in times if at <= SET_AT]
+    happened = [(float(at), throttle_s if at > SET_AT else 0.0) for at in times]
+    yield Backfill("kafka_quota_shadow_throttle_time_seconds", {"shadow": LAX, **entity}, predicted)
+    yield Backfill("kafka_quota_throttle_time_seconds", entity, happened)
+
+
+def test_clusters_that_share_their_label_are_refused(run: Run, tmp_path: Path) -> None:
+    """Entities of two environments are not added up: the selector has to name one of them."""
+    series = [
+        *_held_back(1.0, job="quotascope", instance="prod:9749", cluster="apac", env="prod"),
+        *_held_back(8.0, job="quotascope", instance="test:9749", cluster="apac", env="test"),
+        *_held_back(2.0, job="quotascope", instance="eu:9749", cluster="eu", env="prod"),
+    ]
+    with backfilled(tmp_path / "prometheus", series) as server:
+        where = ("--prometheus", f"http://{server.address}", *times(), "--json")
+        code, out, err = run("shadow", "verify", LAX, *where)
+        assert (code, out) == (2, "")
+        assert "prod:9749 has env='prod', test:9749 'test'" in err
+        code, out, err = run("shadow", "verify", LAX, *where, "--selector", '{env="prod"}')
+        source = {"prometheus": {"url": f"http://{server.address}", "selector": '{env="test"}'}}
+        (tmp_path / "config.yaml").write_text(json.dumps({"sources": [source]}))
+        _, of_config, _ = run("shadow", "verify", LAX, *where, "--config", tmp_path / "config.yaml")
+    assert (code, err) == (0, "")
+    figures = {one["cluster"]: one["happened"]["seconds"] for one in json.loads(out)["entities"]}
+    assert figures == {"apac": 40.0, "eu": 80.0}
+    assert [one["happened"]["seconds"] for one in json.loads(of_config)["entities"]] == [320.0]
+
+
+def test_two_exporters_of_a_cluster_count_once(run: Run, tmp_path: Path) -> None:
+    """The throttle times that two exporters show of one cluster are not doubled; those of two brokers are added."""
+    series = [
+        one
+        for instance in ("a:9749", "b:9749")
+        for broker in "12"
+        for one in _held_back(1.0, job="quotascope", instance=instance, broker=broker)
+    ]
+    with backfilled(tmp_path / "prometheus", series) as server:
+        code, out, err = run("shadow", "verify", LAX, "--prometheus", f"http://{server.address}", *times(), "--json")
+    assert (code, err) == (0, "")
+    (alice,) = json.loads(out)["entities"]
+    assert (alice["predicted"]["seconds"], alice["happened"]["seconds"]) == (80.0, 80.0)

@@ -148,7 +148,7 @@ def test_a_file_that_a_worker_does_not_have_is_named(tmp_path: Path) -> None:
         ("usage --samples t --samples-engine x", "auto, local, spark"),
         ("usage --samples t", "no table of samples"),
         ("ingest-prometheus --into t", "--prometheus"),
-        ("ingest-prometheus --into t --samples t", "--into"),
+        ("ingest-prometheus --into t --samples t", "--samples"),
         ("ingest-prometheus a.txt --into t --prometheus http://p:9090", "give one of them"),
         ("ingest-prometheus a.txt --into t --begin 2026-01-01", "--min-time"),
         ("ingest-prometheus a.txt --into t", "a.txt"),

@@ -12,7 +12,7 @@ import pytest
 from tests.builders.requests import PRODUCE, Request
 from tests.pipeline.replay.histories import candidate, history
 from tests.pipeline.replay.sums import summed
-from tests.pipeline.runs.prometheus import Prometheus
+from tests.pipeline.runs.prometheus import Prometheus, one_cluster
 from tests.pipeline.table.rows import append
 from tests.strategies import EPOCH_MS
 
@@ -307,7 +307,9 @@ def test_a_bound_is_verified_by_prometheus() -> None:
         "kafka_quota_shadow_utilization_ratio": ("alice", 20, {"east": 8.0}),
         "kafka_quota_throttle_time_seconds": ("alice", 40, {"east": 28.0}),
     }
-    verification = verify_prometheus(Prometheus(series), "looser", 100_000, 200_000, None)
+    verification = verify_prometheus(
+        Prometheus(series), "looser", 100_000, 200_000, None, selector="", check=one_cluster
+    )
     (alice,) = verification.entities
     assert (alice.held_back, alice.predicted.seconds, alice.happened.seconds) == (True, 0.0, 28.0)
     assert verification.agrees(0.1)
@@ -324,18 +326,20 @@ def test_verified_by_prometheus() -> None:
         "kafka_quota_throttle_time_seconds": ("alice", 40, {"east": 28.0, "west": 900.0}),
     }
     server = Prometheus(series)
-    verification = verify_prometheus(server, 'a "b"', 100_000, 200_000, None)
+    verification = verify_prometheus(server, 'a "b"', 100_000, 200_000, None, selector="", check=one_cluster)
     assert verification.agrees(0.1)
     assert not verification.agrees(0.01)
     assert [entity.cluster for entity in verification.entities] == ["east"]
     assert verification.times == times_of(100_000, 200_000, 0)
     assert any('{shadow="a \\"b\\""}' in query for query in server.queries)
+    verify_prometheus(server, "a", 100_000, 200_000, None, selector='env="prod"', check=one_cluster)
+    assert all('",env="prod"}' in query for query in server.queries[len(server.queries) // 2 :])
     for error, why in (
         (QueryTooLarge("too many samples"), "too many samples: take a shorter time"),
         (QueryRefused("no connection"), "no connection$"),
     ):
         server.error = error
         with pytest.raises(NotVerified, match=why):
-            verify_prometheus(server, "a", 100_000, 200_000, None)
+            verify_prometheus(server, "a", 100_000, 200_000, None, selector="", check=one_cluster)
     with pytest.raises(NotVerified, match="before now"):
         times_of(200_000, 100_000, None)
