@@ -1,4 +1,4 @@
-"""Quotas that cannot have throttled a client at a time, because their clients used too little."""
+"""Search for quotas that cannot have throttled a client at some time, because their clients used too little."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .history.schema import BYTES_COLUMNS
 from .rates import peaks
 
 _WINDOW_MS: Final = 11_000
-"""Length of all windows: `quota.window.num` times `quota.window.size.seconds` by default."""
+"""Length of all windows together: the defaults of `quota.window.num` times `quota.window.size.seconds`."""
 _SHORTEST: Final = 1.1
 """
-Factor by which a broker's average may be above that of complete windows.
+Largest factor by which a broker's average may be above the average over complete windows.
 
-The oldest of eleven has just been dropped.
+A broker that has just dropped the oldest of eleven windows divides by ten.
 """
 _COLUMNS: Final = (
     *CLIENT, "timestamp", "completed", "api_key", *BYTES_COLUMNS.values(), "thread_time_ms", "network_time_ms",
@@ -42,6 +42,7 @@ class Suspect:
     """User and client-id."""
     broker: str
     span_ms: tuple[int, int]
+    """First and last time, epoch ms, between which the client was throttled."""
     bound: float
     """Bound in Kafka's unit."""
 
@@ -50,12 +51,12 @@ def below_their_bounds(
     history: History, suspects: Sequence[Suspect], tables: Mapping[QuotaType, RuleTable]
 ) -> set[Suspect]:
     """
-    Return the suspects whose clients together stayed below the bound in all windows of the time.
+    Return the suspects whose quota was not reached in their time.
 
-    The amounts come from the requests of the history.
+    All clients that share the quota used less than the bound, in all windows that end in that time, by the requests of
+    the history. Windows are assumed to be the brokers' default.
 
-    Quotas of controller mutations are never returned: earlier requests may have emptied their bucket. Windows are taken
-    to be the brokers' default.
+    Quotas of controller mutations are never returned: earlier requests may have emptied their bucket.
     """
     checked = [suspect for suspect in suspects if not suspect.kind.token_bucket]
     if not checked:
@@ -84,21 +85,23 @@ def below_their_bounds(
 
 
 _Group = tuple[QuotaType, str, str, str]
-"""Key of usage that a broker counts together: quota type, tags of user and client-id, broker."""
+"""Key of usage that a broker measures with one sensor: quota type, tags of user and client-id, broker."""
 
 
 def _group(kind: QuotaType, user: str, client_id: str, broker: str, tables: Mapping[QuotaType, RuleTable]) -> _Group:
+    """Return the key under which a broker measures a client."""
     return kind, *tables[kind].metric_tags(user, client_id), broker
 
 
 def _charges(rows: pa.Table) -> Iterable[tuple[tuple[str, str, str], QuotaType, int, float]]:
-    """Yield client and broker, quota type, second and amount; an unknown size is infinite."""
+    """Yield the client with its broker, the quota type, the begin of the second in epoch ms, and the charged amount."""
     for row in rollup(rows).select((*CLIENT, "quota_type", "start", "amount")).to_pylist():
         if row["amount"]:
             yield _client(row), _KINDS[row["quota_type"]], row["start"], row["amount"]
     for kind, name in BYTES_COLUMNS.items():
-        unsized: Any = pc.field("api_key").isin(pa.array(kind.apis, pa.int16())) & pc.field(name).is_null()
-        for row in rows.filter(unsized).select((*CLIENT, "timestamp")).to_pylist():
+        has_unknown_size: Any = pc.field("api_key").isin(pa.array(kind.apis, pa.int16())) & pc.field(name).is_null()
+        for row in rows.filter(has_unknown_size).select((*CLIENT, "timestamp")).to_pylist():
+            # with an infinite amount its quota is never taken for one that was not reached
             yield _client(row), kind, row["timestamp"] // 1_000 * 1_000, np.inf
 
 
@@ -110,7 +113,7 @@ def _client(row: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _highest(suspect: Suspect, used: Mapping[int, float]) -> float:
-    """Return the highest average that a broker may have measured over a window that ends within the time."""
+    """Return the highest average that a broker may have measured in the suspect's time, from amounts by second."""
     if not used:
         return 0.0
     starts = np.array(sorted(used), np.int64)

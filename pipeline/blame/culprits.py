@@ -1,8 +1,7 @@
 """
-Clients that made others wait.
+Clients that made others wait: the matrix of culprits and victims of a pool, and the busy times of culprits.
 
-They are shown as the matrix of culprits and victims of a broker, and the times in which a client caused much of the
-waiting.
+In a busy time a client caused much of the waiting.
 """
 
 from __future__ import annotations
@@ -24,24 +23,26 @@ from .intervals import Group
 from .summing import Blame
 
 MOST: Final = 12
-"""Number of victims, and of culprits, in a heat map; one more stands for all others."""
+"""Largest number of victims, and of culprits, in a heat map; another row and column are for all others."""
 BY: Final = ("client", "api", "topic")
 _CAUSES: Final = 0.25
-"""Part of the others' waiting in a slot from which on a client makes it a busy time."""
+"""Least part of the other clients' wait in a slot that a client causes in a slot of its busy time."""
 _WAITED_NS: Final = 1_000_000
 """
-Least mean wait of others in a slot of a busy time.
+Least mean wait of the other clients in a slot of a busy time.
 
-A shorter one is no more than the log's clock and the way to an idle thread.
+A shorter one may be due to the resolution of the log and the way to an idle thread.
 """
 _LEAST: Final = 0.01
-"""Least waiting in a busy time, as a part of that in the largest one."""
+"""Least wait in a busy time that is listed, as a part of the wait in the largest one."""
 _PAUSE: Final = 2
-"""Number of slots in a row without so much waiting that do not end a busy time."""
+"""Largest number of successive slots within a busy time in which the client does not cause that much."""
 _LISTED: Final = "others", "not in the log"
 _LONGEST_TOPIC: Final = 252
 """
-Number of characters of a topic with `id:`: no name may be cut, as labels are summed (Kafka: `Topic.MAX_NAME_LENGTH`).
+Largest number of characters of a topic, or of `id:` and its id (Kafka: `Topic.MAX_NAME_LENGTH`).
+
+No name may be cut: groups with the same label are added up.
 """
 
 
@@ -64,15 +65,16 @@ class BusyTime:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matrix:
     """
-    Waits by culprit and victim, ns; the largest first.
+    Waits by culprit and victim, ns.
 
-    The last culprits are `others` and `not in the log`, the last victim `others`.
+    Culprits and victims with the largest waits come first. The last culprits are `others` and `not in the log`, and the
+    last victim is `others`.
     """
 
     culprits: Sequence[str]
     victims: Sequence[str]
     waits: Sequence[Sequence[int]]
-    """Waits by culprit and victim."""
+    """Waits by culprit, and then by victim."""
     own_waits: Sequence[int]
     """Waits of each culprit for itself."""
 
@@ -87,34 +89,34 @@ def label_of(by: str, group: Group) -> str:
 
 
 def waited(ns: float) -> str:
-    """Return a wait in three digits, such as `3.1 ms`."""
+    """Return a wait in words, such as `3.1 ms`."""
     return brief(ns / 1e9)
 
 
 def pool_named(name: str) -> str:
-    """Return the node of a pool of handler threads, with the name's control characters escaped."""
+    """Return the words for a pool by its name, such as `broker 1`, with control characters escaped."""
     node, _, controller = name.rpartition(" controller")
     return f"controller {shown(node)}" if not controller and node else f"broker {shown(name)}"
 
 
 def matrix_of(result: Blame, pool: int, by: str = "client", limit: int = MOST) -> Matrix:
-    """Return the waits of a pool by one of `BY`."""
-    named = [label_of(by, group) for group in result.plan.head.names]
-    labels, of_groups = np.unique(named, return_inverse=True)
-    # group number -1 is `NOT_LOGGED`, and as an index the last place
-    numbers = np.append(of_groups, len(labels))
+    """Return the matrix of a pool, with a row and a column for each of the `limit` largest clients, APIs or topics."""
+    group_labels = [label_of(by, group) for group in result.plan.head.names]
+    labels, label_by_group = np.unique(group_labels, return_inverse=True)
+    # `NOT_LOGGED` is -1, and so the index of the last element
+    label_numbers = np.append(label_by_group, len(labels))
     parts = of_pool(result.sums.matrix, pool)
-    culprits, victims, ns = numbers[parts["culprit"]], numbers[parts["victim"]], parts["wait_ns"]
-    rows, of_rows = _largest(culprits, ns, len(labels), limit)
-    columns, of_columns = _largest(victims, ns, len(labels), limit)
-    of_rows[-1] = len(rows) + 1
-    waits = np.zeros((len(rows) + 2, len(columns) + 1), np.int64)
-    np.add.at(waits, (of_rows[culprits], of_columns[victims]), ns)
+    culprits, victims, ns = label_numbers[parts["culprit"]], label_numbers[parts["victim"]], parts["wait_ns"]
+    row_labels, row_by_label = _largest(culprits, ns, len(labels), limit)
+    column_labels, column_by_label = _largest(victims, ns, len(labels), limit)
+    row_by_label[-1] = len(row_labels) + 1
+    waits = np.zeros((len(row_labels) + 2, len(column_labels) + 1), np.int64)
+    np.add.at(waits, (row_by_label[culprits], column_by_label[victims]), ns)
     own_waits = np.zeros(len(waits), np.int64)
-    np.add.at(own_waits, of_rows[culprits], np.where(culprits == victims, ns, 0))
+    np.add.at(own_waits, row_by_label[culprits], np.where(culprits == victims, ns, 0))
     return Matrix(
-        culprits=[*labels[rows].tolist(), *_LISTED],
-        victims=[*labels[columns].tolist(), _LISTED[0]],
+        culprits=[*labels[row_labels].tolist(), *_LISTED],
+        victims=[*labels[column_labels].tolist(), _LISTED[0]],
         waits=waits.tolist(),
         own_waits=own_waits.tolist(),
     )
@@ -122,7 +124,7 @@ def matrix_of(result: Blame, pool: int, by: str = "client", limit: int = MOST) -
 
 def _largest(numbers: Ints, ns: Ints, count: int, limit: int) -> tuple[Ints, Ints]:
     """
-    Return the numbers with most ns, and the place of each number among these.
+    Return the numbers below `count` with the largest sums of ns, and by number up to `count` its place among them.
 
     All other numbers have the place after the last.
     """
@@ -136,57 +138,63 @@ def _largest(numbers: Ints, ns: Ints, count: int, limit: int) -> tuple[Ints, Int
 
 
 def busy_times(result: Blame) -> list[BusyTime]:
-    """Return all busy times, the one with most waiting first; a client's own waits do not count."""
+    """
+    Return all busy times, the one with the largest wait first.
+
+    What a client waits for itself does not count. A pair of pool and client, and a slot, are one number (`keys`), so
+    that successive slots of a client are successive numbers.
+    """
     plan, waits, loads = result.plan, columns_of(result.sums.timeline), columns_of(result.sums.loads)
     first_slot, clients = plan.begin_us // plan.slot_us, len(plan.head.clients[0])
-    # the gap between the slots of two clients is a pause that ends a busy time
+    # the keys of two clients are further apart than the longest pause within a busy time
     slots = plan.end_us // plan.slot_us - first_slot + 2 + _PAUSE
 
     def keys(columns: Mapping[str, Ints], client: str) -> Ints:
-        """Return a key for each pool, client and slot; the slots of a client follow each other."""
+        """Return the key of each row's pool, client and slot."""
         return (columns["pool"] * clients + columns[client]) * slots + columns["slot"] - first_slot
 
-    def of_others(columns: Mapping[str, Ints], client: str, value: str) -> Ints:
-        """Return for each of `places` the sum over all clients except the client there."""
-        of_slots = columns["pool"] * slots + columns["slot"] - first_slot
-        places_of_all = places // slots // clients * slots + places % slots
-        of_all = _sums(of_slots, columns[value], places_of_all, places_of_all)
-        return of_all - _sums(keys(columns, client), columns[value], places, places)
+    def of_other_clients(columns: Mapping[str, Ints], client: str, value: str) -> Ints:
+        """Return by key of `candidates` the sum of a value in its pool and slot over all other clients."""
+        keys_without_client = columns["pool"] * slots + columns["slot"] - first_slot
+        wanted = candidates // slots // clients * slots + candidates % slots
+        of_all_clients = _sums(keys_without_client, columns[value], wanted, wanted)
+        return of_all_clients - _sums(keys(columns, client), columns[value], candidates, candidates)
 
-    by_others = (waits["culprit"] >= 0) & (waits["culprit"] != waits["victim"])
-    caused, victims, ns = (column[by_others] for column in (keys(waits, "culprit"), waits["victim"], waits["wait_ns"]))
-    places = np.unique(caused)
-    waited_ns, requests = of_others(waits, "victim", "wait_ns"), of_others(loads, "client", "requests")
-    busy_places = places[
-        (_sums(caused, ns, places, places) >= _CAUSES * waited_ns) & (waited_ns >= _WAITED_NS * requests)
-    ]
-    cuts = np.diff(busy_places, prepend=-slots, append=1 << 62) > 1 + _PAUSE
-    from_, to = busy_places[cuts[:-1]], busy_places[cuts[1:]]
-    numbers = np.searchsorted(to, caused)
-    inside = np.append(from_, 1 << 62)[numbers] <= caused
-    pairs = np.unique(numbers[inside] * clients + victims[inside])
-    pools, of_clients = np.divmod(from_ // slots, clients)
-    begin = np.maximum((first_slot + from_ % slots) * plan.slot_us, plan.begin_us)
-    end = np.minimum((first_slot + to % slots + 1) * plan.slot_us, plan.end_us)
-    held_us = _sums(keys(loads, "client"), loads["held_us"], from_, to)
+    for_others = (waits["culprit"] >= 0) & (waits["culprit"] != waits["victim"])
+    caused = keys(waits, "culprit")[for_others]
+    victims, ns = waits["victim"][for_others], waits["wait_ns"][for_others]
+    candidates = np.unique(caused)
+    waited_ns = of_other_clients(waits, "victim", "wait_ns")
+    requests = of_other_clients(loads, "client", "requests")
+    causes_much = _sums(caused, ns, candidates, candidates) >= _CAUSES * waited_ns
+    busy = candidates[causes_much & (waited_ns >= _WAITED_NS * requests)]
+    cuts = np.diff(busy, prepend=-slots, append=1 << 62) > 1 + _PAUSE
+    first_keys, last_keys = busy[cuts[:-1]], busy[cuts[1:]]
+    times = np.searchsorted(last_keys, caused)
+    is_inside = np.append(first_keys, 1 << 62)[times] <= caused
+    victims_by_time = np.unique(times[is_inside] * clients + victims[is_inside]) // clients
+    pools, culprits = np.divmod(first_keys // slots, clients)
+    begin = np.maximum((first_slot + first_keys % slots) * plan.slot_us, plan.begin_us)
+    end = np.minimum((first_slot + last_keys % slots + 1) * plan.slot_us, plan.end_us)
+    held_us = _sums(keys(loads, "client"), loads["held_us"], first_keys, last_keys)
     rows = pa.table({
         "pool": pools,
-        "client": of_clients,
+        "client": culprits,
         "begin_us": begin,
         "end_us": end,
         "held_share": held_us / (np.asarray(plan.threads)[pools] * (end - begin)),
-        "victims": np.bincount(pairs // clients, minlength=len(from_)),
-        "wait_ns": _sums(caused, ns, from_, to),
+        "victims": np.bincount(victims_by_time, minlength=len(first_keys)),
+        "wait_ns": _sums(caused, ns, first_keys, last_keys),
     }).sort_by([("wait_ns", "descending")])  # fmt: skip
     return [BusyTime(**row) for row in rows.to_pylist() if row["wait_ns"] >= _LEAST * rows["wait_ns"][0].as_py()]
 
 
-def _sums(keys: Ints, values: Ints, from_: Ints, to: Ints) -> Ints:
-    """Return the sums of the values with keys from each of `from_` to each of `to`."""
+def _sums(keys: Ints, values: Ints, first_keys: Ints, last_keys: Ints) -> Ints:
+    """Return by range the sum of the values whose key is between its first and its last key, both included."""
     order = np.argsort(keys)
     total = np.r_[0, np.cumsum(values[order])]
-    ends = np.searchsorted(keys, to, "right", sorter=order)
-    sums: Ints = total[ends] - total[np.searchsorted(keys, from_, sorter=order)]
+    ends = np.searchsorted(keys, last_keys, "right", sorter=order)
+    sums: Ints = total[ends] - total[np.searchsorted(keys, first_keys, sorter=order)]
     return sums
 
 
@@ -196,5 +204,5 @@ def columns_of(sums: pa.Table) -> dict[str, Ints]:
 
 
 def of_pool(sums: pa.Table, pool: int) -> dict[str, Ints]:
-    """Return the columns of a pool."""
+    """Return the columns of a table of `Sums`, with the rows of one pool."""
     return columns_of(sums.filter(pc.field("pool") == pool))

@@ -1,9 +1,8 @@
 """
-The requests of brokers as intervals in flat columns for kernels: enqueued, taken by a handler thread, and released.
+Intervals of requests in flat columns for kernels: when a request was enqueued, taken by a handler thread, and released.
 
-The log has the time of its line, when the response had left, in ms, and the durations of the steps before, in us
-(Kafka: `RequestChannel.Request.updateRequestMetrics`). So intervals of two requests are at most 1 ms out of place to
-each other.
+The log has the time of a line in ms, when the response had left, and the durations of the steps before it in us
+(Kafka: `RequestChannel.Request.updateRequestMetrics`). So the distance between two intervals is off by at most 1 ms.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from ..table import File, Table
 from ..topics import ID
 
 _DURATIONS: Final = ("network_time_ms", "response_queue_time_ms", "remote_time_ms", "thread_time_ms", "queue_time_ms")
-"""Durations from the time of the line back to the time when the request was enqueued."""
+"""Durations that lead from the time of the line back to the time when the request was enqueued, latest step first."""
 COLUMNS: Final = ("completed", *CLIENT, "listener", "api_key", *_DURATIONS)
 """
 Columns of `REQUESTS` that are read, beside topics.
 
-Followers, exempt and forwarded requests hold handler threads as all others.
+No request is left out: those of followers, exempt and forwarded ones hold handler threads, too.
 """
 RESOLUTION_US: Final = 1_000
 """Resolution of the log's times: the distance between two intervals may be off by as much."""
@@ -41,7 +40,7 @@ SpanUs: TypeAlias = tuple[int, int]
 ALWAYS: Final[SpanUs] = (0, 1 << 62)
 _NUMBERS: Final = ("enqueued", "dequeued", "released", "groups", "places", "rows")
 _LONGEST_MS: Final = 86_400_000.0
-"""Longest duration: a longer one is taken for a damaged one, and unknown."""
+"""Longest duration that is believed: a longer one counts as unknown."""
 _OF_CONTROLLERS: Final = (
     ApiKey.VOTE,
     ApiKey.BEGIN_QUORUM_EPOCH,
@@ -53,17 +52,18 @@ _OF_CONTROLLERS: Final = (
     ApiKey.ASSIGN_REPLICAS_TO_DIRS,
 )
 """
-APIs that are sent to controllers of KRaft only.
+APIs that only controllers of KRaft serve.
 
-A listener with one of them is a controller's, whose handler threads are others than the broker's (KIP-1207).
+A listener that serves one of them is a controller's. A controller has handler threads of its own, even beside a broker
+in one process (KIP-1207).
 
-Not among them are Envelope, AllocateProducerIds and AlterPartition, which with ZooKeeper go to the broker that is the
+Envelope, AllocateProducerIds and AlterPartition are missing, because with ZooKeeper they go to the broker that is the
 controller.
 """
 
 
 class Group(NamedTuple):
-    """Key by which requests are counted together."""
+    """Key by which requests are counted merged."""
 
     user: str
     client_id: str
@@ -72,7 +72,7 @@ class Group(NamedTuple):
     """
     Topic with the most bytes of records, or `id:` and its id if the log has no name.
 
-    It is empty if there is no topic, or it is unknown.
+    It is empty if the request has no topic, or an unknown one.
     """
 
 
@@ -85,28 +85,28 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Intervals:
-    """Requests, sorted by `dequeued`. Times are us since 1970, UTC; all columns have one length."""
+    """
+    Requests, sorted by `dequeued`.
+
+    A request waits from `enqueued` to `dequeued`, and holds a handler thread from then until `released`. Times are us
+    since 1970, UTC. `enqueued`, `dequeued`, `released`, `groups`, `places` and `rows` have an element for each request.
+    """
 
     enqueued: Ints
     dequeued: Ints
-    """
-    Times when a handler thread took the request.
-
-    It waited from `enqueued` to here, and holds the thread until `released`.
-    """
     released: Ints
     groups: Codes
-    """Number of the request's group in `names`."""
+    """Index of the request's group in `names`."""
     places: Codes
-    """Number of its listener in `listeners`."""
+    """Index of the request's listener in `listeners`."""
     rows: Ints
-    """Number of the row that the request was made of, within its part."""
+    """Index of the request's row in the table that `intervals` was called with."""
     names: Sequence[Group]
     listeners: Sequence[Place]
     controllers: frozenset[Place]
     """Listeners of controllers."""
     unknown: Ints
-    """Requests with an unknown queue time, by listener; they are in no other column."""
+    """Number of requests with an unknown queue time, by listener; they are in no other column."""
 
     def __len__(self) -> int:
         return len(self.dequeued)
@@ -114,9 +114,9 @@ class Intervals:
     @cached_property
     def pools(self) -> tuple[list[str], Codes]:
         """
-        Pools of handler threads, by name, and the number of each listener's pool.
+        Names of the pools of handler threads, sorted, and the number of the pool by listener.
 
-        A broker has one for all of its listeners.
+        A broker has one pool for all of its listeners, and a controller has one.
         """
         names = [
             f"{place.broker} controller" if place in self.controllers else place.broker for place in self.listeners
@@ -126,34 +126,38 @@ class Intervals:
 
     @cached_property
     def clients(self) -> tuple[list[tuple[str, str]], Codes]:
-        """Users with their client ids, sorted, and the number of each group's client."""
+        """Pairs of user and client id, sorted, and the number of the pair by group."""
         clients = sorted({(group.user, group.client_id) for group in self.names})
         numbers = {client: number for number, client in enumerate(clients)}
         return clients, np.asarray([numbers[group.user, group.client_id] for group in self.names], np.int32)
 
     def of_pool(self, name: str) -> Intervals:
         """Return the requests of one pool of handler threads."""
-        pools, of_listeners = self.pools
+        pools, pool_by_listener = self.pools
         number = pools.index(name) if name in pools else -1
-        unknown = np.where(of_listeners == number, self.unknown, 0)
-        return replace(self.only(of_listeners[self.places] == number), unknown=unknown)
+        unknown = np.where(pool_by_listener == number, self.unknown, 0)
+        return replace(self.only(pool_by_listener[self.places] == number), unknown=unknown)
 
-    def filled(self, parts: Iterable[Intervals]) -> Intervals:
-        """Return the rows of parts under these names and listeners, which include all that the parts have."""
-        numbers = {name: number for number, name in enumerate(self.names)}
-        places = {place: number for number, place in enumerate(self.listeners)}
-        unknown, filled = np.zeros(len(places), np.int64), [self]
+    def with_rows_of(self, parts: Iterable[Intervals]) -> Intervals:
+        """
+        Return these requests with those of other parts, sorted by `dequeued`.
+
+        All names and listeners of the parts must be among these. `unknown` is the sum over the parts.
+        """
+        group_numbers = {name: number for number, name in enumerate(self.names)}
+        place_numbers = {place: number for number, place in enumerate(self.listeners)}
+        unknown, renumbered = np.zeros(len(place_numbers), np.int64), [self]
         for part in parts:
-            of_names = np.asarray([numbers[name] for name in part.names], np.int32)
-            of_places = np.asarray([places[place] for place in part.listeners], np.int32)
-            np.add.at(unknown, of_places, part.unknown)
-            filled.append(replace(part, groups=of_names[part.groups], places=of_places[part.places]))
-        columns: Any = {name: np.concatenate([getattr(part, name) for part in filled]) for name in _NUMBERS}
+            groups = np.asarray([group_numbers[name] for name in part.names], np.int32)
+            places = np.asarray([place_numbers[place] for place in part.listeners], np.int32)
+            np.add.at(unknown, places, part.unknown)
+            renumbered.append(replace(part, groups=groups[part.groups], places=places[part.places]))
+        columns: Any = {name: np.concatenate([getattr(part, name) for part in renumbered]) for name in _NUMBERS}
         joined = replace(self, **columns, unknown=unknown)
         return joined.only(np.argsort(joined.dequeued, kind="stable"))
 
     def only(self, chosen: NDArray[np.bool_] | Ints) -> Intervals:
-        """Return some rows, by a mask or their numbers, with the same names and listeners."""
+        """Return the requests that a mask or an array of indices chooses, with the same names and listeners."""
         columns: Any = {name: getattr(self, name)[chosen] for name in _NUMBERS}
         return replace(self, **columns)
 
@@ -162,9 +166,9 @@ def read(
     table: Table, files: Iterable[File], names: Mapping[str, str] | None = None, span_us: SpanUs = ALWAYS
 ) -> Iterator[Intervals]:
     """
-    Yield the intervals of files of `requests` (REQUESTS), batch by batch, as `intervals`.
+    Yield the intervals of the requests in some files of the table `requests`, for each batch of rows.
 
-    Raises what `Table.batches` raises.
+    `names` and `span_us` are as in `intervals`. Raises what `Table.batches` raises.
     """
     for rows in table.batches(files, COLUMNS if names is None else (*COLUMNS, "traffic")):
         yield intervals(pa.Table.from_batches([rows]), names, span_us)
@@ -172,13 +176,16 @@ def read(
 
 def intervals(rows: pa.Table, names: Mapping[str, str] | None = None, span_us: SpanUs = ALWAYS) -> Intervals:
     """
-    Return the intervals of requests.
+    Return the intervals of the requests that waited or held a thread in a period.
+
+    A request whose queue time or later duration is unknown is only counted, in `unknown`, if it was completed in the
+    period.
 
     Args:
-        rows: rows of `requests`, at least `COLUMNS`, in any order.
-        names: names of topics by id (`topic_names`); None leaves topics out, else `traffic` is among the columns.
-        span_us: the period in which a request waits or holds a thread. If its queue time, or one of the times after it,
-            is unknown, it is counted in `unknown` if it was completed in the period.
+        rows: rows of `requests` in any order, with the columns `COLUMNS`.
+        names: names of topics by id (`topic_names`), for which rows need the column `traffic`, too. None leaves topics
+            out.
+        span_us: begin and end of the period.
 
     """
     completed = rows["completed"].to_numpy() * 1_000
@@ -187,16 +194,16 @@ def intervals(rows: pa.Table, names: Mapping[str, str] | None = None, span_us: S
     released = completed - sent - answered - remote
     dequeued = released - local
     begin, end = span_us
-    touched = (np.where(is_known, released, completed) >= begin) & (
+    is_in_period = (np.where(is_known, released, completed) >= begin) & (
         np.where(is_known, dequeued - queued, completed) < end
     )
-    if not np.all(touched):
-        return intervals(rows.filter(pa.array(touched)), names)
+    if not np.all(is_in_period):
+        return intervals(rows.filter(pa.array(is_in_period)), names)
     topics: Column = pa.repeat("", len(rows)) if names is None else _topics(rows["traffic"].combine_chunks(), names)
     group_rows, groups = _encoded(rows.append_column("topic", topics), "user", "client_id", "api_key", "topic")
     place_rows, places = _encoded(rows, "broker", "listener")
     listeners = [Place(*row) for row in place_rows]
-    of_controllers = np.isin(rows["api_key"].to_numpy(), _OF_CONTROLLERS)
+    for_controllers = np.isin(rows["api_key"].to_numpy(), _OF_CONTROLLERS)
     order = np.flatnonzero(is_known)
     order = order[np.argsort(dequeued[order], kind="stable")]
     return Intervals(
@@ -208,13 +215,13 @@ def intervals(rows: pa.Table, names: Mapping[str, str] | None = None, span_us: S
         rows=order,
         names=[Group(*row) for row in group_rows],
         listeners=listeners,
-        controllers=frozenset(listeners[place] for place in np.unique(places[of_controllers]).tolist()),
+        controllers=frozenset(listeners[place] for place in np.unique(places[for_controllers]).tolist()),
         unknown=np.bincount(places[~is_known], minlength=len(listeners))
     )  # fmt: skip
 
 
-def together(parts: Sequence[Intervals]) -> Intervals:
-    """Return all rows of parts, with one list of names and one of listeners, both sorted."""
+def merged(parts: Sequence[Intervals]) -> Intervals:
+    """Return the requests of all parts in one, with sorted names and sorted listeners."""
     listeners = sorted({place for part in parts for place in part.listeners})
     return Intervals(
         enqueued=np.zeros(0, np.int64),
@@ -227,11 +234,11 @@ def together(parts: Sequence[Intervals]) -> Intervals:
         listeners=listeners,
         controllers=frozenset(place for part in parts for place in part.controllers),
         unknown=np.zeros(len(listeners), np.int64),
-    ).filled(parts)
+    ).with_rows_of(parts)
 
 
 def _us(rows: pa.Table, name: str) -> Ints:
-    """Return a duration in us; -1 if it is unknown."""
+    """Return a column of durations, ms, in us; -1 for unknown ones."""
     column: Column = rows[name]
     ms = column.fill_null(-1.0).to_numpy()
     valid = (ms >= 0) & (ms <= _LONGEST_MS)
@@ -240,13 +247,13 @@ def _us(rows: pa.Table, name: str) -> Ints:
 
 
 def _topics(traffic: Column, names: Mapping[str, str]) -> Column:
-    """Return by row the topic with the most bytes, the first one of equals; null without a topic."""
-    of_rows: Column = pc.list_parent_indices(traffic)
+    """Return the topic with the most bytes by row, the first of equal ones; null for a row without a topic."""
+    row_by_entry: Column = pc.list_parent_indices(traffic)
     entries: Column = pc.list_flatten(traffic)
     sizes = entries.field("bytes").fill_null(0).to_numpy()
     order = np.lexsort((-np.arange(len(sizes)), sizes))
     largest = np.full(len(traffic), -1)
-    largest[of_rows.to_numpy()[order]] = order  # of several topics of a row, the last assignment stays
+    largest[row_by_entry.to_numpy()[order]] = order  # the last assignment to a row stays, its largest entry
     topics, ids = (entries.field(name).take(pa.array(largest, mask=largest < 0)) for name in ("topic", "id"))
     name_indices: Column = pc.index_in(ids, pa.array([*names], pa.string()))
     known_names: Column = pa.array([*names.values()], pa.string())
@@ -254,7 +261,11 @@ def _topics(traffic: Column, names: Mapping[str, str]) -> Column:
 
 
 def _encoded(rows: pa.Table, *names: str) -> tuple[list[tuple[Any, ...]], Codes]:
-    """Return the distinct rows of some columns, in which null is the empty text, and the number of each row's."""
+    """
+    Return the distinct tuples of values in some columns, and the number of the tuple by row.
+
+    Nulls become empty texts.
+    """
     mixed = np.zeros(len(rows), np.int64)
     dictionaries: list[Column] = []
     for name in names:

@@ -1,15 +1,17 @@
 """
-A broker's handler threads as servers of one queue, first in, first out, and the waits of requests under other arrivals.
+Simulation of the queue of a broker's handler threads: how long requests wait if they arrive at other times.
 
-Kafka has one queue for all listeners of a broker (`RequestChannel.requestQueue`) and `num.io.threads` handlers that
-take from it (`KafkaRequestHandlerPool`). The k-th request in order of arrival is taken by the thread that is free
-first, so the waits follow from arrivals and holding times alone (Kiefer and Wolfowitz, 1955). An instant at which all
-threads are free starts the queue from scratch.
+Kafka has one queue for all listeners of a broker (`RequestChannel.requestQueue`) and `num.io.threads` handler threads
+that take requests from it, first in, first out (`KafkaRequestHandlerPool`). The next request in order of arrival is
+taken by the thread that is free first, so the waits follow from arrivals and holding times alone (Kiefer and
+Wolfowitz, 1955). An instant at which all threads are free starts the queue from scratch.
 
-Two times are in no line of the log, and are measured from all lines: the *dispatch*, from reading a request to an idle
-thread that takes it (`SocketServer.Processor` parses it, puts it into the queue, and a thread wakes), and the
-*handover*, for which a thread is still busy after its request's local time has ended (`RequestChannel.sendResponse`
-wakes the network thread, delayed operations are completed, buffers freed).
+Two times are in no line of the log. They are estimated from all lines:
+
+- The *dispatch* is the time from reading a request until an idle thread takes it: `SocketServer.Processor` parses the
+  request and puts it into the queue, and a thread wakes.
+- The *handover* is the time for which a thread is still busy after its request's local time has ended:
+  `RequestChannel.sendResponse` wakes the network thread, delayed operations are completed, and buffers are freed.
 """
 
 from __future__ import annotations
@@ -23,54 +25,69 @@ from ..replay.compiled import Heap, Ints, kernel, new_heap, pop, push, run
 from .intervals import RESOLUTION_US
 
 MOST_ERROR: Final = 0.25
-"""Greatest part of the logged mean wait by which the simulated one may differ; above it no prediction is made."""
+"""
+Largest allowed difference between the simulated and the logged mean wait, as a part of the logged one.
+
+No prediction is made above it.
+"""
 CLOCK_US: Final = 100.0
 """
-Difference of mean waits that is no error.
+Largest difference between two mean waits that does not count as an error.
 
-Logged times are a millisecond apart, and waking a thread takes about as long.
+The log has its times in whole milliseconds, and waking a thread takes about as long.
 """
-QUIET_US: Final = 1_500
-MOST_DISPATCH: Final = 10
-LOAD_US: Final = 100_000
+_QUIET_US: Final = 1_500
+"""Time without a busy thread before a request, from which on the request met an idle pool for certain."""
+_MAX_DISPATCH: Final = 10
+"""Largest dispatch that is used, as a multiple of the median."""
+_LOAD_WINDOW_US: Final = 100_000
 """
-Time before a request in which arrivals measure the load.
+Length of the window before a request whose arrivals are its load.
 
-It is long beside the log's times, and short beside changes of load.
+It is long compared with the resolution of the log, and short compared with changes of load.
 """
-_MOSTLY: Final = 0.5
-"""Part of the simulated wait from which on the clients that cause it are taken to cause the missing wait as well."""
-_SURELY_US: Final = 2 * RESOLUTION_US
-"""Wait above which a request found no idle thread: the log's rounding of times is smaller."""
-_FEWEST: Final = 100
-"""Least number of gaps for a mean, as each is up to a millisecond out of place."""
+_MIN_CAUSED_SHARE: Final = 0.5
+"""
+Least part of the simulated wait that some clients must cause before `scale_of` blames them for missing wait too.
+"""
+_SURE_WAIT_US: Final = 2 * RESOLUTION_US
+"""Wait above which a request certainly met no idle thread, although the log rounds its times."""
+_MIN_REQUESTS: Final = 100
+"""Least number of requests for an estimate, because any logged time may be off by a millisecond."""
 _STRIDE: Final = 7_919
-"""Stride of the draw, a prime: neighbors draw from different places."""
+"""Stride in `LoggedQueue.idle_waits` between the draws of two successive requests; a prime, so that draws differ."""
 
 
 class Queue(NamedTuple):
-    """Requests in order of arrival, us."""
+    """
+    Input of `serve`: requests in order of arrival, all times in us.
+
+    A request is named by its number in this order.
+    """
 
     arrivals: Ints
+    """Arrival of each request that is among `starts`."""
     holds: Ints
-    """Times for which each request holds a handler thread."""
+    """Time for which each request holds a handler thread."""
     handover: int
-    """Time for which the thread is busy after that, while the client has its answer."""
+    """Time for which a thread is still busy after a request, when the client already has its answer."""
     starts: Ints
-    """Requests that arrive at their logged time; all others are followers, or never arrive."""
+    """Numbers of the requests that arrive at their logged time. All other requests are followers, or never arrive."""
     followers: Ints
-    """Next request of the connection, which its client sends after this one is answered; negative for none."""
+    """Number of the next request of each request's connection, sent when this one is answered; negative for none."""
     pauses: Ints
-    """Pause between the answer and the follower, by follower."""
+    """Time between the previous answer on the connection and each follower."""
     heap: Heap
-    """Followers that have been sent."""
+    """Followers that have been sent and not yet taken by a thread."""
 
 
 class Served(NamedTuple):
-    """Results of the queue: waits in us, and the time when each thread is free."""
+    """Output of `serve`."""
 
     waits: Ints
+    """Wait of each request, us."""
     free: Ints
+    """Time when each thread is free, us."""
 
 
 Served.WRITTEN = True  # type: ignore[attr-defined]
@@ -78,18 +95,18 @@ Served.WRITTEN = True  # type: ignore[attr-defined]
 
 @kernel
 def serve(queue: Queue, served: Served) -> None:
-    """Give each request to the thread that is free first."""
-    place, places, threads = 0, len(queue.starts), len(served.free)
+    """Give the requests, in order of arrival, to the thread that is free first; write their waits to `served`."""
+    place, count, threads = 0, len(queue.starts), len(served.free)
     while True:
-        sent = queue.heap.size[0] > 0
-        if sent and (place >= places or queue.heap.times[0] < queue.arrivals[queue.starts[place]]):
+        has_start, has_follower = place < count, queue.heap.size[0] > 0
+        if not has_start and not has_follower:
+            break
+        if has_follower and (not has_start or queue.heap.times[0] < queue.arrivals[queue.starts[place]]):
             time, number = pop(queue.heap)
-        elif place < places:
+        else:
             number = queue.starts[place]
             time = queue.arrivals[number]
             place += 1
-        else:
-            break
         earliest = 0
         for thread in range(1, threads):
             if served.free[earliest] <= time:  # any idle thread will do, and there may be thousands
@@ -114,30 +131,32 @@ def waits_of(
     handover: int = 0,
 ) -> Ints:
     """
-    Return the wait of each request for a handler thread, us; 0 for one that never comes.
+    Return the wait of each request for a handler thread in us, 0 for a request that never arrives.
 
     Args:
-        arrivals: us, in any order; requests of the same instant are served in their order.
+        arrivals: us, in any order. Requests that arrive at the same time are served in the order of the arrays.
         holds: time for which each request holds a thread, us.
         threads: `num.io.threads`.
-        present: mask of the requests that come; all by default.
-        chains: connection of each request, negative for one that comes at its time whatever the queue; and its pause
-            after the previous one of the connection has left, us. None if all come at their time.
+        present: mask of the requests that arrive; all by default.
+        chains: two arrays: the connection of each request, negative if its arrival does not depend on the queue; and
+            its pause after the previous request of the connection has left, us. None if no arrival depends on the
+            queue.
         handover: time for which a thread is still busy after each request, us.
 
     """
     order = np.argsort(arrivals, kind="stable")
-    coming = np.ones(len(order), np.bool_) if present is None else present[order]
+    is_start = np.ones(len(order), np.bool_) if present is None else present[order]
     followers, pauses = np.full(len(order), -1, np.int64), np.zeros(len(order), np.int64)
     if chains is not None:
         connections, pauses = (column[order] for column in chains)
-        chained = np.flatnonzero(coming & (connections >= 0))
+        chained = np.flatnonzero(is_start & (connections >= 0))
         chained = chained[np.argsort(connections[chained], kind="stable")]
-        is_next = connections[chained[1:]] == connections[chained[:-1]]
-        followers[chained[:-1][is_next]] = chained[1:][is_next]
-        coming[chained[1:][is_next]] = False
+        earlier, later = chained[:-1], chained[1:]
+        is_next = connections[earlier] == connections[later]
+        followers[earlier[is_next]] = later[is_next]
+        is_start[later[is_next]] = False
     heap = new_heap(int((followers >= 0).sum()) + 1)
-    queue = Queue(arrivals[order], holds[order], handover, np.flatnonzero(coming), followers, pauses, heap)
+    queue = Queue(arrivals[order], holds[order], handover, np.flatnonzero(is_start), followers, pauses, heap)
     served = Served(np.zeros(len(order), np.int64), np.full(threads, arrivals.min(initial=0), np.int64))
     run(serve, queue, served, work=len(order))
     return served.waits[np.argsort(order)]
@@ -147,100 +166,115 @@ class LoggedQueue:
     """
     The requests of a pool of handler threads as logged, and the simulation of their queue.
 
-    Arrivals, the times for which each holds a thread, and the queue times of the log are us; `threads` is
+    Arrivals, holding times and queue times (`logged`) are in us, one of each for a request; `threads` is
     `num.io.threads`.
     """
 
     def __init__(self, arrivals: Ints, holds: Ints, logged: Ints, threads: int) -> None:
         self.arrivals, self.holds, self.logged, self.threads = arrivals, holds, logged, threads
-        order = np.argsort(arrivals, kind="stable")
-        arrived, taken = arrivals[order], arrivals + logged
-        released = np.maximum.accumulate((taken + holds)[order])
-        idle = np.r_[True, released[:-1] + QUIET_US <= arrived[1:]][: len(order)]
-        quiet, loads = logged[order][idle], _loads(arrived, arrived)[idle]
-        usual = np.argsort(loads, kind="stable")
-        usual = usual[quiet[usual] <= MOST_DISPATCH * np.median(quiet)] if len(quiet) else usual
-        self.quiet: Ints = quiet[usual]
-        """
-        Queue times of requests that found the pool idle, us.
-
-        Each request waits for at least as long as one of those at about its load.
-
-        None came in the `QUIET_US` after another had left, as times of the log may be a millisecond out of place. Those
-        that waited `MOST_DISPATCH` times the median are left out: they waited for what the log does not have, as
-        garbage collection.
-        """
-        self.loads: Ints = loads[usual]
-        """Number of requests in the `LOAD_US` before each of these, ascending."""
-        self.handover = _handover(taken, taken + holds, logged, threads)
-        """
-        Mean time from a request's end to the next one's begin on its thread, us.
-
-        It is measured from requests that waited too long to have found an idle thread. As the threads were all busy,
-        the i-th request taken followed on the (i - threads)-th that ended. The log's rounding of times is in both, and
-        so not in the mean. A gap of more than `_SURELY_US` is a pause, as garbage collection, and left out; 0 with
-        fewer than `_FEWEST`.
-        """
+        self.idle_waits, self.idle_loads = _waits_of_idle_pool(arrivals, holds, logged)
+        self.handover = _handover(arrivals + logged, arrivals + logged + holds, logged, threads)
 
     def waits(
         self, late_us: Ints | None = None, present: NDArray[np.bool_] | None = None, connections: Ints | None = None
     ) -> Ints:
         """
-        Return the wait of each request that comes, us: as logged, or as it is if some come later or never.
+        Return the simulated wait of each request in us, if some requests arrive later than logged, or never.
 
         Args:
-            late_us: delay of each request.
-            present: mask of the requests that come; all by default.
-            connections: connection of each request, negative if it comes at that time whatever the queue; else its
-                client sends it as long after the last one of the connection has left the thread as logged, and as much
-                later as `late_us` grows. None if all come at that time.
+            late_us: delay of each request; none by default.
+            present: mask of the requests that arrive; all by default.
+            connections: connection of each request, negative if its arrival does not depend on the queue. A client
+                sends the next request of a connection as long after the previous one has left its thread as logged,
+                and later by the difference of their `late_us`. None if no arrival depends on the queue.
 
         """
         late_us = np.zeros_like(self.arrivals) if late_us is None else late_us
         arrivals = self.arrivals + late_us
-        loads = _loads(arrivals, np.sort(arrivals if present is None else arrivals[present]))
-        begin = np.maximum(0, np.searchsorted(self.loads, loads) - _FEWEST // 2)
-        end = np.minimum(len(self.loads), np.searchsorted(self.loads, loads, "right") + _FEWEST // 2)
-        dispatch = self.quiet[begin + np.arange(len(loads)) * _STRIDE % (end - begin)]
+        dispatch = self._dispatch(_loads(arrivals, np.sort(arrivals if present is None else arrivals[present])))
         chains = None
         if connections is not None:
             order = np.lexsort((self.arrivals, connections))
             released = (self.arrivals + self.logged + self.holds)[order]
+            logged_pauses = np.maximum(0, self.arrivals[order[1:]] - released[:-1])
+            growing_delays = np.maximum(0, np.diff(late_us[order]))
             pauses = dispatch.copy()
-            later = np.maximum(0, np.diff(late_us[order]))
-            pauses[order[1:]] += np.maximum(0, self.arrivals[order[1:]] - released[:-1]) + later
+            pauses[order[1:]] += logged_pauses + growing_delays
             chains = connections, pauses
         waits: Ints = dispatch + waits_of(arrivals + dispatch, self.holds, self.threads, present, chains, self.handover)
         return waits
 
+    def _dispatch(self, loads: Ints) -> Ints:
+        """Return the dispatch of each request in us, drawn from the waits of an idle pool at about the same load."""
+        begin = np.maximum(0, np.searchsorted(self.idle_loads, loads) - _MIN_REQUESTS // 2)
+        end = np.searchsorted(self.idle_loads, loads, "right") + _MIN_REQUESTS // 2
+        choices = np.minimum(len(self.idle_loads), end) - begin
+        dispatch: Ints = self.idle_waits[begin + np.arange(len(loads)) * _STRIDE % choices]
+        return dispatch
+
 
 def scale_of(simulated: Ints, without: Ints, logged: Ints) -> float:
     """
-    Return the factor by which the wait that some clients cause others is longer in the log than simulated.
+    Return the factor by which a simulated wait must be multiplied to be as long as in the log.
 
-    Holding times of the log lack the cost of a request for its thread beyond the handover, and they are longer while
-    these clients saturate the broker. A simulation is nearly right without them, and off by a part of the wait that
-    they cause. If most of the wait is not theirs, or it is below the log's clock, the error may be of others, and the
-    factor is 1.
+    The wait is the part of the victims' wait that some other clients, the culprits, cause. The log's holding times lack
+    the cost of a request for its thread beyond the handover, and they are longer while the culprits saturate the
+    broker. So the simulation is nearly right without the culprits' requests, and wrong in the wait that they cause.
+
+    The factor is 1 if the culprits cause less than half of the wait, or less than the resolution of the log: then the
+    error may have other causes.
 
     Args:
-        simulated: simulated waits of the others with all requests, us.
-        without: the same without the requests of these clients, us.
-        logged: queue times of the others, us.
+        simulated: simulated waits of the victims with all requests, us.
+        without: simulated waits of the victims without the culprits' requests, us.
+        logged: logged queue times of the victims, us.
 
     """
     caused = float(simulated.sum() - without.sum())
-    if caused <= max(_MOSTLY * float(simulated.sum()), CLOCK_US * len(logged)):
+    if caused <= max(_MIN_CAUSED_SHARE * float(simulated.sum()), CLOCK_US * len(logged)):
         return 1.0
     return max(0.0, float(logged.sum() - without.sum()) / caused)
 
 
 def _loads(times: Ints, arrivals: Ints) -> Ints:
-    return np.searchsorted(arrivals, times) - np.searchsorted(arrivals, times - LOAD_US)
+    """Return the number of arrivals in the `_LOAD_WINDOW_US` before each time; the arrivals are in order."""
+    return np.searchsorted(arrivals, times) - np.searchsorted(arrivals, times - _LOAD_WINDOW_US)
+
+
+def _waits_of_idle_pool(arrivals: Ints, holds: Ints, logged: Ints) -> tuple[Ints, Ints]:
+    """
+    Return the queue times of requests that met an idle pool, us, and the load of each, in the order of loads.
+
+    A request met an idle pool if all earlier ones had left for `_QUIET_US`: times of the log may be off by a
+    millisecond. Queue times above `_MAX_DISPATCH` times the median are left out: their requests waited for something
+    that the log does not have, such as garbage collection.
+    """
+    order = np.argsort(arrivals, kind="stable")
+    arrived = arrivals[order]
+    released = np.maximum.accumulate((arrivals + logged + holds)[order])
+    is_idle = np.ones(len(order), np.bool_)
+    is_idle[1:] = released[:-1] + _QUIET_US <= arrived[1:]
+    waits, loads = logged[order][is_idle], _loads(arrived, arrived)[is_idle]
+    by_load = np.argsort(loads, kind="stable")
+    waits, loads = waits[by_load], loads[by_load]
+    if not len(waits):
+        return waits, loads
+    is_usual = waits <= _MAX_DISPATCH * np.median(waits)
+    return waits[is_usual], loads[is_usual]
 
 
 def _handover(taken: Ints, released: Ints, logged: Ints, threads: int) -> int:
+    """
+    Return the mean time from the end of a request to the begin of the next one on its thread, us.
+
+    It is measured from requests that waited too long to have met an idle thread: while all threads are busy, the i-th
+    request taken follows the (i - threads)-th that ended. The log's rounding of times does not change the mean, because
+    it is in the begin and in the end. A gap above `_SURE_WAIT_US` is a pause, such as garbage collection, and left out.
+    With fewer than `_MIN_REQUESTS` gaps, return 0.
+    """
     order = np.argsort(taken, kind="stable")[threads:]
     gaps = taken[order] - np.sort(released)[:-threads]
-    usual = gaps[(logged[order] > _SURELY_US) & (np.abs(gaps) <= _SURELY_US)]
-    return max(0, round(float(usual.mean()))) if len(usual) >= _FEWEST else 0
+    usual_gaps = gaps[(logged[order] > _SURE_WAIT_US) & (np.abs(gaps) <= _SURE_WAIT_US)]
+    if len(usual_gaps) < _MIN_REQUESTS:
+        return 0
+    return max(0, round(float(usual_gaps.mean())))

@@ -1,13 +1,14 @@
 """
-Queue times, divided among the requests that held the handler threads meanwhile, by the time of each hold.
+Division of a request's wait among the requests that held handler threads meanwhile, in proportion to how long they did.
 
-A wait is divided slot by slot, so that each part of a long wait counts at its time, and for the requests that held
-threads then. A part is divided by what its pool's threads did in it, and half the resolution of the log's times before
-and after it, in which another holding may have been as well: a shorter one would else be missed, or counted twice, by
-chance. The request's own holding is left out. The time of threads that no request of the log held is a part of its own,
-`NOT_LOGGED`: with one thread and one holder of half of the time, half of the wait is that holder's. Parts are whole ns,
-rounded down; `NOT_LOGGED` has the remainder, so that the parts of a wait add up to the wait, and in whatever order or
-pieces requests are taken, all sums are the same.
+- A wait is cut into slots of time, and the part in a slot is divided among the requests that held threads in that slot.
+- The part is widened on both sides by half the resolution of the log's times (`MARGIN_US`). Otherwise a short holding
+  would be missed, or counted twice, by chance.
+- The request's own holding is left out.
+- Thread time that no request of the log held is blamed on `NOT_LOGGED`: if the only thread was held half of the time,
+  half of the wait is blamed on its holder, and half on `NOT_LOGGED`.
+- Parts are whole ns, rounded down, and `NOT_LOGGED` has the remainder. So the parts of a wait add up to the wait, and
+  sums do not depend on the order or the pieces in which requests are taken.
 """
 
 from __future__ import annotations
@@ -24,21 +25,27 @@ from .intervals import RESOLUTION_US, Intervals
 
 NOT_LOGGED: Final = -1
 """
-Number that stands for a culprit.
+Number in place of a culprit's group: no logged request caused the wait.
 
-It is work that the log does not hold, idle threads, and the way from the queue to a thread.
+It stands for work that the log does not have, for idle threads, and for the way from the queue to a thread.
 """
 MARGIN_US: Final = RESOLUTION_US // 2
-"""Margin by which a wait is widened to each side."""
+"""Time by which a wait is widened on both sides."""
 _STATE: Final = 4
 _ROW, _NEXT, _ACTIVE, _FILLED = range(_STATE)
+"""
+Indices of `WaitParts.state`.
+
+Its elements are the number of the next wait, the number of the next holding that begins, the number of requests in
+`active`, and the number of parts.
+"""
 _MOST_PARTS: Final = 1 << 20
-"""Number of parts that are kept before they are added up: 16 MB."""
+"""Largest number of parts that are kept before they are added up: 16 MB."""
 _PARTS_OF_A_WAIT: Final = 8
 
 
 class Holdings(NamedTuple):
-    """Requests of one pool, sorted by `dequeued`."""
+    """Times in us for which the requests of one pool held a thread, and their groups, sorted by `dequeued`."""
 
     dequeued: Ints
     released: Ints
@@ -46,29 +53,31 @@ class Holdings(NamedTuple):
 
 
 class Waits(NamedTuple):
-    """Waits within a slot each, sorted by `begin`."""
+    """Waits, cut at the borders of slots and sorted by `begin`; times are in us."""
 
     rows: Ints
     """Numbers of the requests that wait."""
     begin: Ints
     length: Ints
     keys: Ints
-    """Slots and victims, to which the culprit of a part is added."""
+    """Keys of slot and victim; the culprit's number plus this is the key of a part."""
 
 
 class WaitParts(NamedTuple):
-    """Parts of waits, until there is no room for those of another wait; and the state between two waits."""
+    """Output of `_divide`, and its state between two waits."""
 
     keys: Ints
-    """Slot, victim and culprit."""
+    """Key of slot, victim and culprit by part."""
     wait_ns: Ints
+    """Length by part."""
     held: Ints
-    """Time in us within the current wait, by culprit; 0 for others."""
+    """Time in us by group for which it held threads during the current wait."""
     met: Ints
-    """Culprits of the current wait."""
+    """Groups that held a thread during the current wait, in the order in which they were met."""
     active: Ints
-    """Requests that held a thread when the current wait begins."""
+    """Numbers of the requests that hold a thread when the current wait begins."""
     state: Ints
+    """Four numbers, as `_ROW` and the others name them."""
 
 
 WaitParts.WRITTEN = True  # type: ignore[attr-defined]
@@ -76,28 +85,28 @@ WaitParts.WRITTEN = True  # type: ignore[attr-defined]
 
 def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_us: int) -> Iterator[pa.Table]:
     """
-    Divide the waits from `begin_us` to `end_us`.
+    Divide the waits of a pool's requests in a period.
 
     Args:
-        requests: all requests of one pool that wait or hold a thread from `MARGIN_US` before this time to as much after
-            it.
-        threads: number of the pool's threads. If the log shows more held, as times out of place may, a wait is divided
-            among all holders.
-        begin_us: us since 1970.
-        end_us: us since 1970.
+        requests: all requests of one pool that wait or hold a thread between `MARGIN_US` before the period and
+            `MARGIN_US` after it.
+        threads: number of the pool's threads. If the log shows more of them held, because its times are inexact, a wait
+            is divided among all holders.
+        begin_us: begin of the period, us since 1970.
+        end_us: end of the period, us since 1970.
         slot_us: length of slots.
 
-    Returns:
-        Some waits at a time, in parts: `slot`, `victim` and `culprit`, which are groups, also `NOT_LOGGED`, and
-            `wait_ns`.
+    Yields:
+        Tables of parts of waits: `slot`, `victim` (a group), `culprit` (a group or `NOT_LOGGED`) and `wait_ns`, all
+            int64. A key may be in several rows.
 
     """
     groups = len(requests.names)
     width = groups + 1
     first_slot = begin_us // slot_us
-    from_, to = np.maximum(requests.enqueued, begin_us), np.minimum(requests.dequeued, end_us)
-    rows, slots, lengths = spread(from_, to - from_, slot_us)
-    begins = np.maximum(from_[rows], slots * slot_us)
+    wait_begins, wait_ends = np.maximum(requests.enqueued, begin_us), np.minimum(requests.dequeued, end_us)
+    rows, slots, lengths = spread(wait_begins, wait_ends - wait_begins, slot_us)
+    begins = np.maximum(wait_begins[rows], slots * slot_us)
     order = np.argsort(begins, kind="stable")
     keys = ((slots - first_slot) * width + requests.groups[rows]) * width
     waits = Waits(rows[order], begins[order], lengths[order], keys[order])
@@ -123,31 +132,35 @@ def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_
 
 def spread(begin_us: Ints, length_us: Ints, slot_us: int) -> tuple[Ints, Ints, Ints]:
     """
-    Divide times over the slots that they are in.
+    Cut periods at the borders of slots.
 
-    Return a row for each pair of a time and a slot: number of the time, slot, and us of the time in the slot.
+    Return three arrays with an element for each pair of a period and a slot that it is in: index of the period, number
+    of the slot since 1970, and us of the period in the slot.
     """
-    rows = np.flatnonzero(length_us > 0)
-    begin, end = begin_us[rows], begin_us[rows] + length_us[rows]
+    periods = np.flatnonzero(length_us > 0)
+    begin, end = begin_us[periods], begin_us[periods] + length_us[periods]
     first_slots = begin // slot_us
     counts = (end - 1) // slot_us - first_slots + 1
-    places = np.repeat(np.arange(len(rows)), counts)
-    numbers = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
-    slots = first_slots[places] + numbers
+    places = np.repeat(np.arange(len(periods)), counts)
+    numbers_within_period = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
+    slots = first_slots[places] + numbers_within_period
     durations = np.minimum(end[places], (slots + 1) * slot_us) - np.maximum(begin[places], slots * slot_us)
-    return rows[places], slots, durations
+    return periods[places], slots, durations
 
 
 def summed(keys: Mapping[str, Any], values: Mapping[str, Any]) -> pa.Table:
-    """Add up the values of equal keys, in any order; all are columns of integers."""
+    """Return a table with a row for each key, in any order, and the sums of its values; all columns are int64."""
     return added(pa.table({name: np.asarray(column, np.int64) for name, column in {**keys, **values}.items()}), [*keys])
 
 
 @kernel
 def _hold(holdings: Holdings, parts: WaitParts, row: int, begin: int, end: int, met: int) -> int:
-    """Count a request that may have held a thread between two times; return the number of groups that did."""
-    from_, to = holdings.dequeued[row], holdings.released[row]
-    overlap = min(to, end) - max(from_, begin)
+    """
+    Add the time for which a request held a thread between `begin` and `end` to its group's.
+
+    Return the number of groups in `parts.met`; it was `met` before.
+    """
+    overlap = min(holdings.released[row], end) - max(holdings.dequeued[row], begin)
     if overlap <= 0:
         return met
     group = natural(holdings.groups[row])
@@ -160,32 +173,32 @@ def _hold(holdings: Holdings, parts: WaitParts, row: int, begin: int, end: int, 
 
 @kernel
 def _advance(holdings: Holdings, parts: WaitParts, begin: int) -> int:
-    """Keep the requests that were taken before a time and hold a thread after it; return their number."""
-    state, active, count_active = parts.state, parts.active, 0
+    """Make `parts.active` the requests that were taken before `begin` and released after it; return their number."""
+    state, active, active_count = parts.state, parts.active, 0
     for place in range(state[_ACTIVE]):
         if holdings.released[active[place]] > begin:
-            active[count_active] = active[place]
-            count_active += 1
+            active[active_count] = active[place]
+            active_count += 1
     row, count = natural(state[_NEXT]), len(holdings.dequeued)
     while row < count and holdings.dequeued[row] < begin:
         if holdings.released[row] > begin:
-            active[count_active] = row
-            count_active += 1
+            active[active_count] = row
+            active_count += 1
         row += 1
-    state[_ACTIVE], state[_NEXT] = count_active, row
-    return count_active
+    state[_ACTIVE], state[_NEXT] = active_count, row
+    return active_count
 
 
 @kernel
-def _assign(parts: WaitParts, met: int, wait_ns: int, room: int, key: int) -> None:
-    """Divide a wait among the groups that held a thread, for at least `room` us together."""
+def _assign(parts: WaitParts, met: int, wait_ns: int, thread_us: int, key: int) -> None:
+    """Divide a wait among the `met` groups that held a thread; threads had `thread_us` together in that time."""
     held, filled = 0, natural(parts.state[_FILLED])
     for place in range(met):
         held += parts.held[parts.met[place]]
-    held_or_room, remainder = max(held, room), wait_ns
+    whole, remainder = max(held, thread_us), wait_ns
     for place in range(met):
         group = natural(parts.met[place])
-        part = int(wait_ns * (parts.held[group] / held_or_room))
+        part = int(wait_ns * (parts.held[group] / whole))
         parts.held[group] = 0
         remainder -= part
         parts.keys[filled], parts.wait_ns[filled] = key + group, part
@@ -195,7 +208,7 @@ def _assign(parts: WaitParts, met: int, wait_ns: int, room: int, key: int) -> No
 
 
 def _divide(holdings: Holdings, waits: Waits, threads: int, parts: WaitParts) -> bool:
-    """Divide the remaining waits; return whether all are divided, or there is no room for more parts."""
+    """Divide the remaining waits; return True if all are divided, False if there is no room for more parts."""
     state, count = parts.state, len(holdings.dequeued)
     while state[_ROW] < len(waits.rows):
         if state[_FILLED] + len(parts.held) >= len(parts.keys):
@@ -214,7 +227,7 @@ def _divide(holdings: Holdings, waits: Waits, threads: int, parts: WaitParts) ->
                 holders = _hold(holdings, parts, next_row, begin, end, holders)
             next_row += 1
         own_hold = max(0, min(holdings.released[row], end) - holdings.dequeued[row])
-        room = threads * (end - begin) - own_hold
-        _assign(parts, holders, 1_000 * waits.length[number], room, waits.keys[number])
+        thread_us = threads * (end - begin) - own_hold
+        _assign(parts, holders, 1_000 * waits.length[number], thread_us, waits.keys[number])
         state[_ROW] += 1
     return True

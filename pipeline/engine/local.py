@@ -37,7 +37,7 @@ class Local(Engine):
         self,
         table: Table,
         columns: Sequence[str],
-        key: GroupKey,  # noqa: ARG002 - all groups are together
+        key: GroupKey,  # noqa: ARG002 - all groups are merged
         work: Callable[[pa.Table], Answer],
         doing: str,  # noqa: ARG002 - shown nowhere
         progress: Progress | None = None,
@@ -48,11 +48,11 @@ class Local(Engine):
 
     def waits(self, requests: Requests, threads: int | None, progress: Progress | None = None) -> tuple[Plan, Sums]:
         """Read all requests into memory, and attribute the waits of one pool after the other."""
-        from ..blame.intervals import read, together  # noqa: PLC0415 - brings Numba in, which ingest does not need
+        from ..blame.intervals import merged, read  # noqa: PLC0415 - brings Numba in, which ingest does not need
         from ..blame.summing import Sums, Survey  # noqa: PLC0415 - likewise
 
         files = chain.from_iterable(requests.shards)
-        intervals = together([*read(requests.table, files, requests.names, requests.span_us)])
+        intervals = merged([*read(requests.table, files, requests.names, requests.span_us)])
         plan = requests.plan([Survey.of(intervals)], threads)
         sums = self.map(partial(_of_pool, intervals, plan), range(len(plan.threads)), progress)
         return plan, Sums.of(pa.concat_tables(sums))

@@ -60,7 +60,7 @@ def _pieces(requests: Requests, plan: Plan, files: Sequence[File]) -> Iterator[p
     """Yield the requests of some files, each in all pieces in which it waits or holds a thread."""
     of_listeners = plan.head.pools[1].astype(np.int64)
     for requests_read in read(requests.table, files, requests.names, (plan.begin_us, plan.end_us)):
-        busy = plan.head.filled([requests_read])
+        busy = plan.head.with_rows_of([requests_read])
         begin, end = busy.enqueued - MARGIN_US, busy.released + MARGIN_US
         places, pieces, _ = spread(begin, end + 1 - begin, plan.piece_us)
         columns: dict[str, Any] = {name: getattr(busy, name)[places] for name in _PIECES.names[1:]}

@@ -17,7 +17,7 @@ from tests.pipeline.table.rows import append
 
 from quotascope.pages.report import html
 from quotascope.pipeline.blame.culprits import busy_times, matrix_of
-from quotascope.pipeline.blame.intervals import Intervals, read, together
+from quotascope.pipeline.blame.intervals import Intervals, merged, read
 from quotascope.pipeline.blame.summing import KEY, Blame, NoQueueTimes, Sums, Survey, plan_of, sums_of
 from quotascope.pipeline.blame.waits import MARGIN_US, spread, summed
 from quotascope.pipeline.columns import added
@@ -244,7 +244,7 @@ def test_busy_times_of_every_pool_client_and_slot(tmp_path: Path) -> None:
 @given(piece_s=st.integers(1, 40), more=st.sampled_from([0, 3_000_000]))
 def test_pieces_are_the_whole(waiting: Table, piece_s: int, more: int) -> None:
     """Sums of pieces, each with the requests that its waits need, add up to the whole's."""
-    whole = together([*read(waiting, waiting.files())])
+    whole = merged([*read(waiting, waiting.files())])
     plan = plan_of([Survey.of(whole)], 2)
     margin, piece = MARGIN_US + more, piece_s * plan.slot_us
     first, last = (us // piece * piece for us in (plan.begin_us, plan.end_us))

@@ -82,7 +82,7 @@ def test_the_queue_explains_the_waits(threads: int) -> None:
     """The queue explains all waits but for the time to wake a thread, which the log shows."""
     arrivals, holds, waits = busy(threads)
     logged_queue = LoggedQueue(arrivals, holds, waits, threads)
-    assert set(logged_queue.quiet.tolist()) == {60}
+    assert set(logged_queue.idle_waits.tolist()) == {60}
     assert logged_queue.waits().tolist() == waits.tolist()
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.builders.requests import FETCH, Request
 
 from quotascope.metrics.kafka.protocol import ApiKey
-from quotascope.pipeline.blame.intervals import COLUMNS, Group, Intervals, Place, intervals, together
+from quotascope.pipeline.blame.intervals import COLUMNS, Group, Intervals, Place, intervals, merged
 from quotascope.pipeline.blame.waits import MARGIN_US, NOT_LOGGED, divided
 from quotascope.pipeline.request_log.schema import REQUESTS
 
@@ -71,7 +71,7 @@ def test_the_topic_is_the_one_with_most_bytes(traffic: Any, topic: str) -> None:
 
 def test_controllers_have_handler_threads_of_their_own() -> None:
     """A listener that is a controller's in one part of the rows is a controller's in all parts."""
-    result = together(
+    result = merged(
         [
             made({}, {"listener": "TLS"}, {"listener": "CONTROLLER"}),
             made({"listener": "CONTROLLER", "api_key": ApiKey.BROKER_HEARTBEAT.value}),
