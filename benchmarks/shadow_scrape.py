@@ -45,7 +45,7 @@ def parts_with(candidates: Sequence[Candidate] = ()) -> Parts:
     shadows = Shadows(candidates)
 
     def parts(joined: Snapshot) -> Mapping[str, Any]:
-        return {"shadows": shadows.of(joined, set())}
+        return {"shadows": shadows.evaluate(joined, set())}
 
     return parts
 

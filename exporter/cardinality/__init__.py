@@ -1,4 +1,4 @@
-"""Keeps the number of series in bounds, without making totals wrong and never in silence."""
+"""Keeps the number of series in bounds: totals stay right, and each entity that is not shown is counted."""
 
 from .cardinality import Cardinality
 

@@ -1,4 +1,4 @@
-"""Entities as a user thinks of them: the same user and client-id, or the same tags, on all nodes."""
+"""Identities: an identity is a user and client-id, or the tags of a callback, on all nodes together."""
 
 from __future__ import annotations
 
@@ -12,50 +12,51 @@ from numpy.typing import NDArray
 from ..snapshot import TYPES, Entity, Floats, Layout
 
 Mask = NDArray[np.bool_]
-"""A boolean for each row, identity or number, as documented."""
+"""Booleans by row, by identity or by number; the name or the docstring says by which."""
 Ints = NDArray[np.intp]
 Name = tuple[str, ...]
 """User and client-id, or tags."""
 
 HOLD_SECONDS: Final = 300.0
-"""Time for which a decision about an identity holds against changes."""
+"""Time for which a decision about an identity is kept."""
 AWAY_SECONDS: Final = 120.0
-"""Time that the record of an identity is kept while no node has it."""
+"""Time for which the record of an identity is kept while no node has it."""
 
 POOLS: Final = 2 * len(TYPES)
 """
-A pool has its own count of identities: there is one for each quota type, and as many for the entities of custom
+Number of pools, in which identities are counted: one for each quota type, and one for each quota type of custom
 callbacks.
 """
 _SPARE: Final = 1000
+"""Free numbers that are added at a time, and unused ones that are allowed."""
 
-_KNOWN: Final = np.dtype(
+_RECORD: Final = np.dtype(
     [
         ("pool", "i1"),
-        ("verdict", "i1"),  # the verdict on its name; 0 when it was not judged
-        ("judged_at", "f8"),  # when its idleness was judged last
-        ("moved_at", "f8"),
-        ("near_at", "f8"),  # when it was throttled or near its limit last, while it was shown
-        ("placed", "?"),  # whether it has one of the places; the next five are about that place
-        ("since", "f8"),
-        ("seen_at", "f8"),
-        ("pressed_at", "f8"),
-        ("rank", "i1"),
+        ("verdict", "i1"),  # on its name; 0 before it is judged
+        ("judged_at", "f8"),  # time when its idleness was judged last
+        ("used_at", "f8"),  # time when it last had usage or a throttle
+        ("near_at", "f8"),  # time when it was last throttled or near its limit while it was shown
+        ("placed", "?"),  # whether it has a place; the other fields are about this place
+        ("since", "f8"),  # time when it got the place
+        ("seen_at", "f8"),  # time when it was last present
+        ("pressed_at", "f8"),  # time of the rank and the weight
+        ("rank", "i1"),  # highest rank of the last minutes
         ("weight", "f8"),
     ]
 )  # fmt: skip
-_NEW: Final = np.array([(0, 0, np.nan, np.nan, np.nan, False, np.nan, np.nan, np.nan, 0, 0.0)], _KNOWN)
+_NEW_RECORD: Final = np.array([(0, 0, np.nan, np.nan, np.nan, False, np.nan, np.nan, np.nan, 0, 0.0)], _RECORD)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Grouped:
-    """The identities of one layout, ascending by pool and name: what is *by identity* is in this order."""
+    """The identities of one layout, ascending by pool and name. All arrays by identity have this order."""
 
     layout: Layout
     numbers: Ints
     """The lasting number of each identity."""
-    of_row: Ints
-    """For each row of the layout, the place of its identity in ``numbers``."""
+    identity_of_row: Ints
+    """The place in ``numbers`` of the identity of each row of the layout."""
     pools: NDArray[np.int8]
     """The pool of each identity."""
 
@@ -65,45 +66,45 @@ class Grouped:
         return self.pools < len(TYPES)
 
     def greatest(self, by_row: Floats) -> Floats:
-        """Return for each identity the greatest value among its rows."""
+        """Return the greatest value among the rows of each identity."""
         greatest = np.full(len(self.numbers), -np.inf)
-        np.maximum.at(greatest, self.of_row, by_row)
+        np.maximum.at(greatest, self.identity_of_row, by_row)
         return greatest
 
     def sum(self, by_row: Ints) -> Ints:
-        """Return for each identity the sum over its rows."""
-        sums = np.bincount(self.of_row, by_row, len(self.numbers))
+        """Return the sum over the rows of each identity."""
+        sums = np.bincount(self.identity_of_row, by_row, len(self.numbers))
         return sums.astype(np.intp)
 
     def any(self, by_row: Mask) -> Mask:
-        """Return for each identity whether any of its rows is marked."""
+        """Return the mask of the identities with a marked row."""
         marked = np.zeros(len(self.numbers), np.bool_)
-        marked[self.of_row[by_row]] = True
+        marked[self.identity_of_row[by_row]] = True
         return marked
 
     @cached_property
-    def of_limit(self) -> Ints:
+    def limit_series(self) -> Ints:
         """Number of series of each identity's limit and burst, which are the same on all nodes."""
         limited, burst = ~np.isnan((self.layout.limits, self.layout.bursts))
         return self.any(limited).astype(np.intp) + self.any(burst)
 
     @cached_property
     def ruled(self) -> Mask:
-        """Mask of the identities that a known, configured rule decides on."""
+        """Mask of the identities whose limit is from a known, configured rule."""
         return self.any(~np.isnan(self.layout.ruled))
 
 
 class Identities:
     """
-    Gives each identity a number, and keeps what is known of it in the row of that number.
+    Gives each identity a number, and keeps a record of it under this number.
 
-    An identity that is away keeps its number for as long as something that is known of it still counts; then another
-    one gets it. So what is kept is bounded by the identities of the last minutes, not by all that ever were.
+    An identity that is away keeps its number until its record is no longer needed; then another identity gets the
+    number. So the memory is bounded by the identities of the last minutes, not by all that ever were.
     """
 
     def __init__(self) -> None:
-        self.known = np.empty(0, _KNOWN)
-        """What other parts know of an identity, by its number."""
+        self.records = np.empty(0, _RECORD)
+        """Records of identities by their number, which the users of this class read and write."""
         self.names: list[Name] = []
         """Name of each identity, by its number."""
         self._numbers: dict[tuple[int, Name], int] = {}
@@ -112,9 +113,9 @@ class Identities:
 
     def of(self, layout: Layout, now_seconds: float) -> Grouped:
         """
-        Return the identities of a layout at ``now_seconds`` (Unix time).
+        Return the identities of a layout at ``now_seconds``, a steady time.
 
-        The same object while the layout is the same.
+        It is the same object while the layout is the same.
         """
         previous = self._view
         if layout is previous.layout:
@@ -123,7 +124,7 @@ class Identities:
         if len(previous.layout):
             old_rows = layout.rows_in(previous.layout)
             is_old = old_rows >= 0
-            numbers[is_old] = previous.numbers[previous.of_row[old_rows[is_old]]]
+            numbers[is_old] = previous.numbers[previous.identity_of_row[old_rows[is_old]]]
         for row in np.flatnonzero(numbers < 0):
             numbers[row] = self._number(layout.entities[row])
         self._view = self._ordered(layout, numbers)
@@ -132,37 +133,45 @@ class Identities:
         return self._view
 
     def _ordered(self, layout: Layout, numbers: Ints) -> Grouped:
-        own_numbers, tagged = numbers[layout.own], numbers[layout.tagged]
-        # rows of an identity are together, except those of callbacks, which are sorted by node first
+        """Return the identities of a layout from the number of each row."""
+        # a layout has the rows of an identity together, but those of callbacks by node first
+        own_numbers, tagged_numbers = numbers[layout.own], numbers[layout.tagged]
         begins = np.diff(own_numbers, prepend=-1) != 0
-        tagged_numbers, of_tagged = np.unique(tagged, return_inverse=True)
-        pools = self.known["pool"]
-        named = [(pools[number], self.names[number]) for number in tagged_numbers]
-        by_name = np.array(sorted(range(len(tagged_numbers)), key=named.__getitem__), np.intp)
-        of_own = np.cumsum(begins) - 1
-        of_row = np.append(of_own, begins.sum() + np.argsort(by_name)[of_tagged])
-        ordered = np.append(own_numbers[begins], tagged_numbers[by_name])
-        return Grouped(layout=layout, numbers=ordered, of_row=of_row, pools=pools[ordered])
+        own_identities = np.cumsum(begins) - 1
+        unique_numbers, unique_of_row = np.unique(tagged_numbers, return_inverse=True)
+        pools = self.records["pool"]
+        sort_keys = [(pools[number], self.names[number]) for number in unique_numbers]
+        order = np.array(sorted(range(len(unique_numbers)), key=sort_keys.__getitem__), np.intp)
+        tagged_identities = begins.sum() + np.argsort(order)[unique_of_row]
+        ordered_numbers = np.append(own_numbers[begins], unique_numbers[order])
+        return Grouped(
+            layout=layout,
+            numbers=ordered_numbers,
+            identity_of_row=np.append(own_identities, tagged_identities),
+            pools=pools[ordered_numbers],
+        )
 
     def _number(self, entity: Entity) -> int:
+        """Return the number of an entity's identity; a new identity gets a number and a new record."""
         pool, name = TYPES.index(entity.quota_type), name_of(entity)
         if entity.tags is not None:
             pool += len(TYPES)
         number = self._numbers.get((pool, name))
         if number is None:
             if not self._free:
-                size, further = len(self.known), max(len(self.known) // 2, _SPARE)
-                self.known = np.append(self.known, np.repeat(_NEW, further))
+                size, further = len(self.records), max(len(self.records) // 2, _SPARE)
+                self.records = np.append(self.records, np.repeat(_NEW_RECORD, further))
                 self.names += [()] * further
                 self._free += range(size + further - 1, size - 1, -1)
             number = self._numbers[pool, name] = self._free.pop()
             self.names[number] = name
-            self.known[number] = _NEW[0]
-            self.known["pool"][number] = pool
+            self.records[number] = _NEW_RECORD[0]
+            self.records["pool"][number] = pool
         return number
 
     def _forget(self, now_seconds: float) -> None:
-        records = self.known
+        """Free the numbers of identities that are away and whose records are no longer needed."""
+        records = self.records
         is_kept = records["placed"] | (abs(now_seconds - records["near_at"]) <= HOLD_SECONDS)
         is_kept |= abs(now_seconds - records["judged_at"]) <= AWAY_SECONDS
         is_kept[self._view.numbers] = True

@@ -234,7 +234,7 @@ class Collection:
                 for source_read in reads_by_node
                 if source_read.table and (source_read.health.late or source_read.health.stale)
             }
-            shadows = self._shadows.of(joined, late)
+            shadows = self._shadows.evaluate(joined, late)
         # before entities are folded, since sums include all of them
         teams = None
         if self._adder is not None:

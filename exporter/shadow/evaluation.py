@@ -1,7 +1,7 @@
 """
-Evaluates shadows on one snapshot after the other, from the rates that the brokers measure.
+Evaluates shadows on successive snapshots, from the rates that the brokers measure.
 
-The page docs/guides/shadow.md says what can be known.
+The page docs/guides/shadow.md explains which answers these rates allow.
 """
 
 from __future__ import annotations
@@ -32,18 +32,16 @@ from ..snapshot.layout import Rows, node_order
 from .grouping import Grouping, Mask, Pool
 
 _MOST_SHADOWS: Final = 10
-_KEEP: Final = 2.0
-"""
-An entity that is shown stays so unless another one has more than this times its utilization: series do not come and go.
-"""
-_THROTTLED: Final = 1e12
-"""Rank of a throttle beside a utilization."""
-_WORSE: Final = 1e14
-"""Rank of a throttle that is new or longer."""
+_SHOWN_FACTOR: Final = 2.0
+"""Factor on the rank of the entities that are shown already, so that series do not come and go."""
+_THROTTLED_RANK: Final = 1e12
+"""Rank of a throttled entity: above every utilization, which is the rank of the others."""
+_WORSE_RANK: Final = 1e14
+"""Rank of an entity whose throttle is new or longer."""
 _AWAY_SECONDS: Final = 3600.0
-"""Time that the entities of a broker that is not read count as unknown."""
-_Unknown: TypeAlias = tuple[QuotaType, str, str]
-"""Key of unknown entities that are counted together: quota type, broker and reason."""
+"""Time for which the entities of a broker that is no longer read are counted as unevaluated."""
+_UnevaluatedKey: TypeAlias = tuple[QuotaType, str, str]
+"""Key of unevaluated entities that are counted together: quota type, broker and reason."""
 _LONGEST_FLOAT: Final = float(LONG_MAX - 1023)
 """The largest float that fits into 64 bits; its low 32 bits are as negative as those of Java's `Long.MAX_VALUE`."""
 _MUTATION: Final = QuotaType.CONTROLLER_MUTATION
@@ -55,25 +53,27 @@ class UnevaluatedReason(StrEnum):
     LIMITS_UNKNOWN = "limits_unknown"
     """The configured quotas are not known, or a custom quota callback decides instead of them."""
     UNMEASURED = "unmeasured"
-    """No quota of this type is set, so that brokers measure no client: rules of the shadow are counted."""
+    """No quota of this type is in force, so the brokers measure no client. The rules of the shadow are counted."""
     FINER = "finer"
-    """The shadow divides what the brokers measure as one."""
+    """The shadow has separate entities for requests that the brokers measure together."""
     MUTATION = "mutation"
     """
-    The shadow lowers a quota of controller mutations or counts them otherwise, which depends on the past of the bucket.
+    The shadow lowers a quota of controller mutations or counts them for other entities.
+
+    The tokens under such a quota depend on the past of its bucket.
     """
     STALE = "stale"
     """The numbers of the broker are old."""
     ABSENT = "absent"
     """There is no rate, or the broker could not be read."""
     CENSORED = "censored"
-    """A stricter quota throttles a part of it now: how much that would use without is not seen."""
+    """A stricter quota in force throttles part of the entity, so its demand under the shadow is not observed."""
 
 
-_CHANGES: Final = {change: number for number, change in enumerate(ThrottleChange, start=1)}
-_OF_CODES: Final = (None, *ThrottleChange)
+_CHANGE_CODES: Final = {change: code for code, change in enumerate(ThrottleChange, start=1)}
+_CHANGE_OF_CODE: Final = (None, *ThrottleChange)
 _REASONS: Final = tuple(UnevaluatedReason)
-_CODES: Final = {reason: code for code, reason in enumerate(_REASONS, start=1)}
+_REASON_CODES: Final = {reason: code for code, reason in enumerate(_REASONS, start=1)}
 
 
 def read_shadows(path: Path) -> tuple[Candidate, ...]:
@@ -94,12 +94,12 @@ def read_shadows(path: Path) -> tuple[Candidate, ...]:
 
 class Shadows:
     """
-    Evaluates candidates on each snapshot; without any it does nothing.
+    Evaluates candidates on each snapshot.
 
     Args:
-        candidates: The candidates; one that lists no quotas starts from the cluster's own.
-        most: Entities of each shadow that are shown one by one.
-        shows: Function that decides whether an entity of a user and a client-id may be shown.
+        candidates: The candidates. A candidate without a list of quotas starts from the cluster's own.
+        max_entities: Maximum number of entities of each shadow that are shown one by one.
+        shows: Function that returns whether an entity of a user and a client-id may be shown; None if that is unknown.
 
     """
 
@@ -109,61 +109,76 @@ class Shadows:
         max_entities: int = 100,
         shows: Callable[[str, str], bool | None] = lambda _user, _client_id: True,
     ) -> None:
-        self._each = [_Evaluation(candidate, max_entities, shows) for candidate in candidates]
+        self._evaluations = [_Evaluation(candidate, max_entities, shows) for candidate in candidates]
 
-    def of(self, joined: Snapshot, late: AbstractSet[str]) -> tuple[Shadow, ...]:
-        """Return the shadows; ``joined`` has all measured entities, and the numbers of ``late`` nodes are old."""
+    def evaluate(self, joined: Snapshot, late: AbstractSet[str]) -> tuple[Shadow, ...]:
+        """
+        Return the shadow of each candidate on a snapshot.
+
+        Args:
+            joined: The snapshot with all measured entities, before any is folded.
+            late: Nodes with old numbers.
+
+        """
         overruled = frozenset(node.broker for node in joined.nodes if node.overruled)
-        return tuple(evaluation.of(joined, overruled, late) for evaluation in self._each)
+        return tuple(evaluation.evaluate(joined, overruled, late) for evaluation in self._evaluations)
 
 
 class _Evaluation:
-    """One shadow, evaluated again and again."""
+    """Evaluates one candidate on successive snapshots."""
 
     def __init__(self, candidate: Candidate, max_entities: int, shows: Callable[[str, str], bool | None]) -> None:
-        self._candidate, self._most, self._shows = candidate, max_entities, shows
+        self._candidate, self._max_entities, self._shows = candidate, max_entities, shows
         self._version: int | None = None
         self._overruled: AbstractSet[str] = frozenset()
         self._grouping: Grouping | None = None
         self._shown: Mask = np.empty(0, np.bool_)
         self._measured: set[Pool] = set()
-        """Pools in which the shadow ever had an entity under the present rules."""
-        self._last: dict[Pool, tuple[float, int]] = {}
-        """Time at which each pool was read last, and the number of entities that the shadow had there."""
+        """Pools in which the shadow has had an entity since the rules changed last."""
+        self._last_counts: dict[Pool, tuple[float, int]] = {}
+        """Time at which each pool was read last, and the number of entities that the shadow had in it."""
 
-    def of(self, joined: Snapshot, overruled: AbstractSet[str], late: AbstractSet[str]) -> Shadow:
-        """Return the shadow as of now. The configured quotas decide on all nodes except the ``overruled``."""
+    def evaluate(self, joined: Snapshot, overruled: AbstractSet[str], late: AbstractSet[str]) -> Shadow:
+        """
+        Return the shadow on a snapshot.
+
+        Args:
+            joined: The snapshot with all measured entities, before any is folded.
+            overruled: Nodes on which a custom quota callback decides instead of the configured quotas.
+            late: Nodes with old numbers.
+
+        """
         limits = joined.limits
         if limits is None:
             nodes = {node.broker for node in joined.nodes}
-            return Shadow(name=self._candidate.name, unevaluated=self._unknown(joined, nodes))
-        grouping = self._followed(joined.columns.layout, limits, overruled)
-        answers = _answers(grouping, joined.columns, late)
-        evaluated, changes, unevaluated = _counted(grouping, answers)
-        self._measured |= {pool for pool, number in evaluated.items() if number or any(changes[pool].values())}
-        self._measured |= {pool[:2] for pool in unevaluated}
-        places = _places(joined, limits, grouping.rules, self._measured, overruled)
-        for kind, broker in places:
+            return Shadow(name=self._candidate.name, unevaluated=self._count_under_unknown_limits(joined, nodes))
+        grouping = self._follow(joined.columns.layout, limits, overruled)
+        effects = _effects(grouping, joined.columns, late)
+        evaluated, changes, unevaluated = _count(grouping, effects)
+        changed_pools = {pool for pool, counts in changes.items() if any(counts.values())}
+        self._measured |= {pool for pool, count in evaluated.items() if count} | changed_pools
+        self._measured |= {(kind, broker) for kind, broker, _ in unevaluated}
+        pools = _limited_pools(joined, limits, grouping.rules, self._measured, overruled)
+        for kind, broker in pools:
             if not grouping.enforced[kind].enabled:
                 reason = UnevaluatedReason.MUTATION if kind is _MUTATION else UnevaluatedReason.UNMEASURED
                 unevaluated[kind, broker, reason] += len(grouping.rules[kind])
-        unevaluated |= self._absent(joined, places, evaluated, unevaluated, overruled)
-        unevaluated |= self._unknown(joined, overruled)
-        unclear = {pool[:2] for pool in unevaluated}
-        none = dict.fromkeys(_CHANGES, 0)
-        known_pools = [
-            pool for pool in places if evaluated[pool] or pool not in unclear or any(changes.get(pool, none).values())
-        ]
+        unevaluated |= self._count_absent(joined, pools, evaluated, unevaluated, overruled)
+        unevaluated |= self._count_under_unknown_limits(joined, overruled)
+        unclear_pools = {(kind, broker) for kind, broker, _ in unevaluated}
+        # an entity count of 0 is known only where nothing is unevaluated
+        known_pools = [pool for pool in pools if evaluated[pool] or pool in changed_pools or pool not in unclear_pools]
+        no_changes = dict.fromkeys(_CHANGE_CODES, 0)
         return Shadow(
             name=self._candidate.name,
-            entities=self._nearest(grouping, answers),
+            entities=self._nearest_to_throttle(grouping, effects),
             evaluated={pool: evaluated[pool] for pool in known_pools},
-            changes={pool: changes.get(pool, none) for pool in known_pools},
-            unevaluated={key: unevaluated[key] for key in sorted(unevaluated, key=_in_order)},
+            changes={pool: changes.get(pool, no_changes) for pool in known_pools},
+            unevaluated={key: unevaluated[key] for key in sorted(unevaluated, key=_sort_key)},
         )
 
-    def _followed(self, layout: Layout, limits: Limits, overruled: AbstractSet[str]) -> Grouping:
-        """Return the entities under the present rules, resolved again when a rule has changed."""
+    def _follow(self, layout: Layout, limits: Limits, overruled: AbstractSet[str]) -> Grouping:
+        """Return the grouping of a layout; a new one if the rules have changed since the last layout."""
         grouping = self._grouping
         is_unchanged = overruled == self._overruled and limits.version == self._version
         if grouping is None or grouping.crowded or not is_unchanged:
@@ -177,65 +192,65 @@ class _Evaluation:
         grouping.follow(layout)
         return grouping
 
-    def _absent(
+    def _count_absent(
         self,
         joined: Snapshot,
-        places: Iterable[Pool],
+        pools: Iterable[Pool],
         evaluated: Counter[Pool],
-        unevaluated: Counter[_Unknown],
+        unevaluated: Counter[_UnevaluatedKey],
         overruled: AbstractSet[str],
-    ) -> Counter[_Unknown]:
-        """Return the counts of entities on brokers that are not read now."""
-        now_seconds, brokers = joined.steady_at, {broker for _, broker in places} | overruled
+    ) -> Counter[_UnevaluatedKey]:
+        """Count the entities on brokers that are not read now, as of when they were read last."""
+        now_seconds, brokers = joined.steady_at, {broker for _, broker in pools} | overruled
         away = {
             pool: (seen_at, count)
-            for pool, (seen_at, count) in self._last.items()
+            for pool, (seen_at, count) in self._last_counts.items()
             if pool[1] not in brokers and abs(now_seconds - seen_at) <= _AWAY_SECONDS
         }
         counts = evaluated.copy()
         for (kind, broker, _), count in unevaluated.items():
             counts[kind, broker] += count
-        self._last = away | {pool: (now_seconds, counts[pool]) for pool in places}
+        self._last_counts = away | {pool: (now_seconds, counts[pool]) for pool in pools}
         return Counter({(*pool, UnevaluatedReason.ABSENT): max(1, count) for pool, (_, count) in away.items()})
 
-    def _nearest(self, grouping: Grouping, answers: _Answers) -> tuple[ShadowUsage, ...]:
-        """Return the entities that are shown one by one: those nearest to a throttle."""
-        worse, throttle_ms = answers.worse, np.nan_to_num(answers.throttle_ms)
-        rank = answers.ratios + (throttle_ms > 0) * _THROTTLED + worse * _WORSE
+    def _nearest_to_throttle(self, grouping: Grouping, effects: _Effects) -> tuple[ShadowUsage, ...]:
+        """Return the entities to show one by one, the nearest to a throttle, and remember them as shown."""
+        worse, throttle_ms = effects.worse, np.nan_to_num(effects.throttle_ms)
+        rank = effects.ratios + (throttle_ms > 0) * _THROTTLED_RANK + worse * _WORSE_RANK
         with np.errstate(over="ignore"):  # an agent may report any float; infinity stays the greatest
-            rank[: len(self._shown)][self._shown] *= _KEEP
-        able = np.flatnonzero((answers.codes == 0) & ~grouping.hidden)
-        if len(able) > self._most:
-            able = able[np.argpartition(-rank[able], self._most)[: self._most]]
+            rank[: len(self._shown)][self._shown] *= _SHOWN_FACTOR
+        numbers = np.flatnonzero((effects.codes == 0) & ~grouping.hidden)
+        if len(numbers) > self._max_entities:
+            numbers = numbers[np.argpartition(-rank[numbers], self._max_entities)[: self._max_entities]]
         self._shown = np.zeros(len(rank), np.bool_)
-        self._shown[able] = True
-        order = np.lexsort((-answers.ratios[able], -throttle_ms[able], grouping.kept[able], ~worse[able]))
-        order = able[order]
-        times, differences = (
-            _seconds(times_ms) for times_ms in (answers.throttle_ms[order], _differences(answers, order))
-        )
+        self._shown[numbers] = True
+        # the last key sorts first: worse before not worse, then changed before kept
+        order = np.lexsort((-effects.ratios[numbers], -throttle_ms[numbers], grouping.kept[numbers], ~worse[numbers]))
+        numbers = numbers[order]
+        throttle_times = _to_seconds(effects.throttle_ms[numbers])
+        differences = _to_seconds(_differences(effects, numbers))
         return tuple(
             ShadowUsage(
                 entity=grouping.entities[number],
-                usage=float(answers.usages[number]),
+                usage=float(effects.usages[number]),
                 throttle_time_seconds=throttle_time,
-                change=_OF_CODES[answers.changes[number]],
+                change=_CHANGE_OF_CODE[effects.changes[number]],
                 change_seconds=difference,
-                held_back=bool(answers.held_back[number]),
+                held_back=bool(effects.held_back[number]),
                 unchanged=bool(grouping.kept[number]),
             )
-            for number, throttle_time, difference in zip(order.tolist(), times, differences, strict=True)
+            for number, throttle_time, difference in zip(numbers.tolist(), throttle_times, differences, strict=True)
         )
 
-    def _unknown(self, joined: Snapshot, brokers: AbstractSet[str]) -> Counter[_Unknown]:
-        """Count the entities on brokers where nothing is known, since the quotas in force are unknown."""
+    def _count_under_unknown_limits(self, joined: Snapshot, brokers: AbstractSet[str]) -> Counter[_UnevaluatedKey]:
+        """Count the entities on ``brokers``, where the quotas in force are unknown: at least 1 of each quota type."""
         if not brokers:
             return Counter()
         tables = self._candidate.tables()
-        rows = Counter((entity.quota_type, entity.broker) for entity in joined.columns.layout.entities)
+        counts = Counter((entity.quota_type, entity.broker) for entity in joined.columns.layout.entities)
         return Counter(
             {
-                (kind, broker, UnevaluatedReason.LIMITS_UNKNOWN): max(1, rows[kind, broker])
+                (kind, broker, UnevaluatedReason.LIMITS_UNKNOWN): max(1, counts[kind, broker])
                 for kind in TYPES
                 for broker in brokers
                 if tables[kind].enabled or not self._candidate.based
@@ -243,93 +258,96 @@ class _Evaluation:
         )
 
 
-def _seconds(values_ms: Floats) -> list[float | None]:
+def _to_seconds(values_ms: Floats) -> list[float | None]:
+    """Return times in seconds; None for NaN."""
     return [None if isnan(value) else value / 1000 for value in values_ms.tolist()]
 
 
-class _Answers(NamedTuple):
-    """The answers for the entities of a grouping."""
+class _Effects(NamedTuple):
+    """The effects of the shadow's rules on the entities of a grouping, by the number of the entity."""
 
     codes: NDArray[np.int8]
-    """0 where the answer is known, else 1 + the place of the reason, -1 for an entity that is not there."""
+    """0 if the effect is known, -1 if the entity has no row, else the code of the reason why it is unknown."""
     usages: Floats
     """Sums of the measured usage."""
     ratios: Floats
     """Usage / limit."""
     throttle_ms: Floats
     """
-    Throttle time: the broker's own under a limit that stays, Kafka's answer now under another one, NaN where it is
-    unknown.
+    Throttle times; NaN where unknown.
+
+    Under an unchanged limit it is the throttle time that the broker reports, else the one that Kafka would impose now.
     """
     base_ms: Floats
     """The longest throttle time that the quotas in force impose now on a part of the entity."""
     changes: NDArray[np.int8]
-    """0 for an entity that neither the shadow nor a quota in force throttles, else 1 + the place of the change."""
+    """Code of the change; 0 for an entity that neither the shadow nor a quota in force throttles."""
     held_back: Mask
     """True if another limit in force throttles a part of the entity: its usage is a lower bound of its demand."""
-    freed: NDArray[np.intp]
-    """The pool of each entity that a quota in force throttles and the shadow does not limit."""
+    freed_pools: NDArray[np.intp]
+    """The pool of each row that a quota in force throttles and the shadow does not limit."""
 
     @property
     def worse(self) -> Mask:
-        """Return for each entity whether the shadow throttles it newly or for longer."""
-        worse: Mask = np.logical_or.reduce([self.changes == _CHANGES[change] for change in WORSE])
+        """Mask of the entities that the shadow throttles newly or for longer."""
+        worse: Mask = np.logical_or.reduce([self.changes == _CHANGE_CODES[change] for change in WORSE])
         return worse
 
 
-def _answers(grouping: Grouping, columns: Columns, late: AbstractSet[str]) -> _Answers:
+def _effects(grouping: Grouping, columns: Columns, late: AbstractSet[str]) -> _Effects:
     """
-    Return Kafka's answer to each entity now.
+    Return the effects of the shadow's rules now, as Kafka would compute them.
 
-    A rate is violated above its bound, and the throttle is (rate - bound) / bound x window (`ClientQuotaManager`,
-    `QuotaUtils`): of request time one window at most, of bytes what fits into 31 bits since 4.4, and its low 32 bits
-    before (`KafkaRelease.saturates`). The window is the one that is configured; a broker's own at an instant is up to
-    one sample shorter or longer.
+    A rate is violated above its bound, and the throttle time is (rate - bound) / bound x window (`ClientQuotaManager`,
+    `QuotaUtils`). The throttle time of a request quota is one window at most. The throttle time of a byte rate is
+    limited to 31 bits since 4.4; before, its low 32 bits are sent (`KafkaRelease.saturates`). The window is the
+    configured one; a broker's own at an instant is up to one sample shorter or longer.
     """
-    count, rows, of_row = len(grouping.entities), grouping.members, grouping.of_members
+    count, rows, number_of_row = len(grouping.entities), grouping.members, grouping.of_members
     limits, pools = grouping.limits, grouping.pool_of
-    usages = np.bincount(of_row, columns.usage[rows], count).astype(np.float64)
+    usages = np.bincount(number_of_row, columns.usage[rows], count).astype(np.float64)
     with np.errstate(all="ignore"):
         ratios = usages / limits
-        times = np.floor((usages - limits) / limits * grouping.windows + 0.5)
-        # NaN, of an infinite limit or of no usage of one of 0, is 0
-        throttle_ms = _as_sent(np.minimum(np.fmax(times, 0.0), grouping.longest))
+        times_ms = np.floor((usages - limits) / limits * grouping.windows + 0.5)
+        # an infinite limit, or no usage under a limit of 0, gives NaN: no throttle
+        throttle_ms = _as_sent(np.minimum(np.fmax(times_ms, 0.0), grouping.longest))
     codes = np.zeros(count, np.int8)
-    mutating = np.flatnonzero([kind is _MUTATION for kind, _ in grouping.pools])
-    mutations = np.isin(pools, mutating)
+    mutation_pools = np.flatnonzero([kind is _MUTATION for kind, _ in grouping.pools])
+    mutations = np.isin(pools, mutation_pools)
     if mutations.any():
         tokens = np.full(count, np.nan)
-        tokens[of_row] = columns.tokens[rows]
+        tokens[number_of_row] = columns.tokens[rows]
         with np.errstate(all="ignore"):
-            times = np.floor(-tokens[mutations] / limits[mutations] * 1000 + 0.5)
-        throttle_ms[mutations] = np.clip(np.fmax(times, 0.0), 0.0, LONG_MAX)
-        codes[mutations & np.isnan(tokens)] = _CODES[UnevaluatedReason.ABSENT]
-    base = _Baseline.of(grouping, columns, mutations[of_row], throttle_ms)
-    # of a mutation quota the bucket is known where it stays; where the limit is raised, it has no fewer tokens than now
+            times_ms = np.floor(-tokens[mutations] / limits[mutations] * 1000 + 0.5)
+        throttle_ms[mutations] = np.clip(np.fmax(times_ms, 0.0), 0.0, LONG_MAX)
+        codes[mutations & np.isnan(tokens)] = _REASON_CODES[UnevaluatedReason.ABSENT]
+    baseline = _Baseline.of(grouping, columns, mutations[number_of_row], throttle_ms)
+    # The tokens of a mutation quota are known under an unchanged limit. Under a raised limit they are at least as many.
     raised = grouping.raised
-    codes[mutations & ~grouping.kept & ~raised & (codes == 0)] = _CODES[UnevaluatedReason.MUTATION]
-    changes = base.changes(throttle_ms)
-    codes[(changes < 0) & (codes == 0)] = _CODES[UnevaluatedReason.CENSORED]
-    is_known = grouping.kept & ~np.isnan(base.throttle_ms)
-    throttle_ms[is_known] = base.throttle_ms[is_known]
-    throttle_ms[raised & ~base.throttled] = 0.0  # a broker that delays no request under a stricter limit
-    throttle_ms[raised & base.throttled & np.isfinite(limits)] = np.nan
-    held_back = base.throttled & ~grouping.kept & np.isfinite(limits)
-    codes[np.isnan(usages)] = _CODES[UnevaluatedReason.ABSENT]
-    codes[grouping.unclear] = _CODES[UnevaluatedReason.FINER]
-    old = np.flatnonzero([broker in late for _, broker in grouping.pools])
-    codes[np.isin(pools, old)] = _CODES[UnevaluatedReason.STALE]
+    codes[mutations & ~grouping.kept & ~raised & (codes == 0)] = _REASON_CODES[UnevaluatedReason.MUTATION]
+    changes = baseline.changes(throttle_ms)
+    codes[(changes < 0) & (codes == 0)] = _REASON_CODES[UnevaluatedReason.CENSORED]
+    is_reported = grouping.kept & ~np.isnan(baseline.throttle_ms)
+    throttle_ms[is_reported] = baseline.throttle_ms[is_reported]
+    # a broker that does not throttle the entity under the stricter limit in force does not under the raised one
+    throttle_ms[raised & ~baseline.throttled] = 0.0
+    throttle_ms[raised & baseline.throttled & np.isfinite(limits)] = np.nan
+    held_back = baseline.throttled & ~grouping.kept & np.isfinite(limits)
+    codes[np.isnan(usages)] = _REASON_CODES[UnevaluatedReason.ABSENT]
+    codes[grouping.unclear] = _REASON_CODES[UnevaluatedReason.FINER]
+    late_pools = np.flatnonzero([broker in late for _, broker in grouping.pools])
+    codes[np.isin(pools, late_pools)] = _REASON_CODES[UnevaluatedReason.STALE]
     codes[pools < 0] = -1
-    freed = grouping.freed_pools[columns.held_back[grouping.freed]]
-    freed = freed[~np.isin(freed, old)]
-    return _Answers(codes, usages, ratios, throttle_ms, base.throttle_ms, changes, held_back, freed)
+    freed_pools = grouping.freed_pools[columns.held_back[grouping.freed]]
+    freed_pools = freed_pools[~np.isin(freed_pools, late_pools)]
+    return _Effects(codes, usages, ratios, throttle_ms, baseline.throttle_ms, changes, held_back, freed_pools)
 
 
 def _as_sent(times_ms: Floats) -> Floats:
     """
-    Return times of at least 0 as brokers send them, without the bits beyond 32.
+    Return throttle times of at least 0 as a response carries them: the low 32 bits.
 
-    A time that becomes negative by that throttles nothing.
+    A time that these bits turn negative throttles nothing, so it is 0.
     """
     if not (times_ms > INT_MAX).any():
         return times_ms
@@ -337,25 +355,27 @@ def _as_sent(times_ms: Floats) -> Floats:
     return np.where(low > INT_MAX, 0.0, low.astype(np.float64))
 
 
-def _differences(answers: _Answers, numbers: Rows) -> Floats:
+def _differences(effects: _Effects, numbers: Rows) -> Floats:
     """
-    Return the throttle times of some entities minus those of the quotas in force, in ms.
+    Return the throttle time of entities minus their throttle time under the quotas in force, in ms.
 
-    It is NaN where the difference is unknown.
+    Args:
+        effects: The effects on all entities.
+        numbers: The numbers of the entities. The result is in their order, and NaN where the difference is unknown.
+
     """
-    changes, shadow_ms, base_ms = answers.changes[numbers], answers.throttle_ms[numbers], answers.base_ms[numbers]
-    longer = np.where(
-        shadow_ms > base_ms, shadow_ms - base_ms, np.nan
-    )  # else a mean over a minute would be compared with this moment
+    changes, shadow_ms, base_ms = effects.changes[numbers], effects.throttle_ms[numbers], effects.base_ms[numbers]
+    # the time in force is a mean over a minute: a longer one says nothing about this moment
+    longer_ms = np.where(shadow_ms > base_ms, shadow_ms - base_ms, np.nan)
     differences_by_change = {
         ThrottleChange.NEW: shadow_ms,
-        ThrottleChange.LONGER: longer,
+        ThrottleChange.LONGER: longer_ms,
         ThrottleChange.SHORTER: shadow_ms - base_ms,
         ThrottleChange.ENDED: -base_ms,
     }
     differences = np.zeros(len(numbers))
     for change, values in differences_by_change.items():
-        differences = np.where(changes == _CHANGES[change], values, differences)
+        differences = np.where(changes == _CHANGE_CODES[change], values, differences)
     return differences
 
 
@@ -375,63 +395,70 @@ class _Baseline(NamedTuple):
     """True if the quotas in force leave a part with usage unthrottled; only for entities above their limits."""
 
     @classmethod
-    def of(cls, grouping: Grouping, columns: Columns, mutations: Mask, answers_ms: Floats) -> _Baseline:
+    def of(cls, grouping: Grouping, columns: Columns, mutations: Mask, shadow_ms: Floats) -> _Baseline:
         """
         Return the baseline of a grouping.
 
-        ``mutations`` marks the members under mutation quotas; their debt under an unchanged limit is in ``answers_ms``.
-        """
-        count, rows, of_row = len(grouping.entities), grouping.members, grouping.of_members
-        held_back = np.flatnonzero(columns.held_back[rows])
-        of_held = of_row[held_back]
-        stricter = grouping.in_force[held_back] < grouping.limits[of_held]
-        longest = np.zeros(count)
-        with np.errstate(invalid="ignore"):
-            np.maximum.at(longest, of_held, columns.throttle_time[rows[held_back]] * 1000)  # NaN where any is unknown
-        unmeasured = grouping.kept & np.isnan(longest)
-        longest[unmeasured] = answers_ms[unmeasured]
-        kept_numbers = of_row[mutations]
-        kept_numbers = kept_numbers[grouping.kept[kept_numbers]]
-        longest[kept_numbers] = np.fmax(longest[kept_numbers], answers_ms[kept_numbers])
-        throttling = np.flatnonzero(answers_ms[of_row] > 0)
-        free = throttling[(columns.usage[rows[throttling]] > 0) & ~columns.held_back[rows[throttling]]]
+        Args:
+            grouping: The entities.
+            columns: The measured numbers.
+            mutations: Mask of the members under mutation quotas.
+            shadow_ms: Throttle time of each entity under the shadow's limit. Under an unchanged mutation quota it is
+                the broker's own, from its tokens.
 
-        def parts(numbers: Rows) -> Mask:
+        """
+        count, rows, number_of_row = len(grouping.entities), grouping.members, grouping.of_members
+        held_back = np.flatnonzero(columns.held_back[rows])
+        held_numbers = number_of_row[held_back]
+        stricter = grouping.in_force[held_back] < grouping.limits[held_numbers]
+        longest_ms = np.zeros(count)
+        with np.errstate(invalid="ignore"):  # one unknown time makes the longest NaN
+            np.maximum.at(longest_ms, held_numbers, columns.throttle_time[rows[held_back]] * 1000)
+        unmeasured = grouping.kept & np.isnan(longest_ms)
+        longest_ms[unmeasured] = shadow_ms[unmeasured]
+        mutation_numbers = number_of_row[mutations]
+        kept_numbers = mutation_numbers[grouping.kept[mutation_numbers]]
+        longest_ms[kept_numbers] = np.fmax(longest_ms[kept_numbers], shadow_ms[kept_numbers])
+        throttled_members = np.flatnonzero(shadow_ms[number_of_row] > 0)
+        throttled_rows = rows[throttled_members]
+        free_members = throttled_members[(columns.usage[throttled_rows] > 0) & ~columns.held_back[throttled_rows]]
+
+        def mask_of(numbers: Rows) -> Mask:
             mask = np.zeros(count, np.bool_)
             mask[numbers] = True
             return mask
 
         return cls(
             grouping=grouping,
-            throttle_ms=longest,
-            throttled=parts(of_held),
-            stricter=parts(of_held[stricter]),
-            looser=parts(of_held[~stricter]),
-            free=parts(of_row[free]),
+            throttle_ms=longest_ms,
+            throttled=mask_of(held_numbers),
+            stricter=mask_of(held_numbers[stricter]),
+            looser=mask_of(held_numbers[~stricter]),
+            free=mask_of(number_of_row[free_members]),
         )
 
-    def changes(self, answers_ms: Floats) -> NDArray[np.int8]:
+    def changes(self, shadow_ms: Floats) -> NDArray[np.int8]:
         """
-        Return the number of each entity's change, 0 for no change, -1 where it is unknown.
+        Return the code of each entity's change; 0 for no throttle before and after, -1 where the change is unknown.
 
-        A part that a limit at least as high throttles is throttled for longer under this one. The demand of a part that
-        a stricter limit throttles is not seen. Only if the entity is this part alone, it is known that the throttle
-        does not get longer.
+        A part that a limit at least as high throttles now is throttled for longer under the shadow's. The demand of a
+        part that a stricter limit throttles now is not observed. If such a part is the whole entity, its throttle
+        gets no longer; otherwise the change is unknown.
         """
         grouping, limits = self.grouping, self.grouping.limits
         changes = np.zeros(len(limits), np.int8)
-        over = answers_ms > 0
-        changes[over & (self.free | ~self.throttled)] = _CHANGES[ThrottleChange.NEW]
+        over = shadow_ms > 0
+        changes[over & (self.free | ~self.throttled)] = _CHANGE_CODES[ThrottleChange.NEW]
         mixed = self.stricter & ~self.looser & ~(over & self.free)
         changes[mixed] = -1
-        changes[mixed & over & (grouping.sums > limits)] = _CHANGES[ThrottleChange.LONGER]
-        changes[self.looser] = _CHANGES[ThrottleChange.LONGER]
+        changes[mixed & over & (grouping.sums > limits)] = _CHANGE_CODES[ThrottleChange.LONGER]
+        changes[self.looser] = _CHANGE_CODES[ThrottleChange.LONGER]
         raised = grouping.raised
-        changes[raised] = np.where(self.throttled[raised], _CHANGES[ThrottleChange.SHORTER], 0)
-        endless = np.isinf(limits)
-        changes[endless] = np.where(self.throttled[endless], _CHANGES[ThrottleChange.ENDED], 0)
+        changes[raised] = np.where(self.throttled[raised], _CHANGE_CODES[ThrottleChange.SHORTER], 0)
+        unlimited = np.isinf(limits)
+        changes[unlimited] = np.where(self.throttled[unlimited], _CHANGE_CODES[ThrottleChange.ENDED], 0)
         throttled = self.throttled | (self.throttle_ms > 0)
-        changes[grouping.kept] = np.where(throttled[grouping.kept], _CHANGES[ThrottleChange.UNCHANGED], 0)
+        changes[grouping.kept] = np.where(throttled[grouping.kept], _CHANGE_CODES[ThrottleChange.UNCHANGED], 0)
         return changes
 
 
@@ -440,34 +467,32 @@ class _Counts(NamedTuple):
 
     evaluated: Counter[Pool]
     changes: Mapping[Pool, Mapping[ThrottleChange, int]]
-    unevaluated: Counter[_Unknown]
+    unevaluated: Counter[_UnevaluatedKey]
 
 
-def _counted(grouping: Grouping, answers: _Answers) -> _Counts:
-    """
-    Return the numbers of entities by quota type and broker.
-
-    They are the evaluated entities, the throttled ones by change, and the unknown ones by reason.
-    """
-    pools, codes = grouping.pool_of, answers.codes
-    width, count = 1 + len(_REASONS), len(grouping.pools)
-    numbers = np.bincount((pools * width + codes)[codes >= 0], minlength=count * width).reshape(count, width)
-    numbers[:, _CODES[UnevaluatedReason.FINER]] += np.bincount(grouping.divided, minlength=count)
-    unknown = Counter[_Unknown]()
-    for pool, place in np.argwhere(numbers[:, 1:]).tolist():
-        unknown[*grouping.pools[pool], _REASONS[place]] = int(numbers[pool, 1 + place])
-    evaluated = dict(zip(grouping.pools, numbers[:, 0].tolist(), strict=True))
-    is_known, wide = codes == 0, 1 + len(ThrottleChange)
-    changed = np.bincount((pools * wide + answers.changes)[is_known], minlength=count * wide).reshape(count, wide)
-    changed[:, _CHANGES[ThrottleChange.ENDED]] += np.bincount(answers.freed, minlength=count)
+def _count(grouping: Grouping, effects: _Effects) -> _Counts:
+    """Count the evaluated entities, the throttled entities by change, and the unevaluated entities by reason."""
+    pools, codes = grouping.pool_of, effects.codes
+    pool_count, code_count = len(grouping.pools), 1 + len(_REASONS)
+    by_code = np.bincount((pools * code_count + codes)[codes >= 0], minlength=pool_count * code_count)
+    by_code = by_code.reshape(pool_count, code_count)
+    by_code[:, _REASON_CODES[UnevaluatedReason.FINER]] += np.bincount(grouping.divided, minlength=pool_count)
+    evaluated = Counter(dict(zip(grouping.pools, by_code[:, 0].tolist(), strict=True)))
+    unevaluated = Counter[_UnevaluatedKey]()
+    for pool, reason in np.argwhere(by_code[:, 1:]).tolist():
+        unevaluated[*grouping.pools[pool], _REASONS[reason]] = int(by_code[pool, 1 + reason])
+    change_count = 1 + len(ThrottleChange)
+    by_change = np.bincount((pools * change_count + effects.changes)[codes == 0], minlength=pool_count * change_count)
+    by_change = by_change.reshape(pool_count, change_count)
+    by_change[:, _CHANGE_CODES[ThrottleChange.ENDED]] += np.bincount(effects.freed_pools, minlength=pool_count)
     changes = {
-        pool: dict(zip(_CHANGES, counts[1:], strict=True))
-        for pool, counts in zip(grouping.pools, changed.tolist(), strict=True)
+        pool: dict(zip(_CHANGE_CODES, counts[1:], strict=True))
+        for pool, counts in zip(grouping.pools, by_change.tolist(), strict=True)
     }
-    return _Counts(Counter(evaluated), changes, unknown)
+    return _Counts(evaluated, changes, unevaluated)
 
 
-def _places(
+def _limited_pools(
     joined: Snapshot,
     limits: Limits,
     rules: Mapping[QuotaType, RuleTable],
@@ -475,20 +500,23 @@ def _places(
     overruled: AbstractSet[str],
 ) -> Sequence[Pool]:
     """
-    Return the pools in which the shadow has rules: quota types with the nodes that enforce them.
+    Return the pools that the shadow may limit, in order of quota type and node.
 
-    ``limits.nodes`` has the settings of brokers, but not of nodes that are only controllers.
+    They are the ``measured`` pools, and each quota type with rules on the nodes that enforce it, except those of
+    ``overruled`` nodes. Without a node that is known to enforce a quota type, all nodes count.
     """
     nodes = {node.broker for node in joined.nodes}
-    leads = {node.broker for node in joined.nodes if node.active_controller}
-    brokers = nodes & limits.nodes.keys()
-    pools = {pool for pool in measured if pool[1] in nodes}
+    active_controllers = {node.broker for node in joined.nodes if node.active_controller}
+    brokers = nodes & limits.nodes.keys()  # the limits have settings of brokers, not of nodes that only are controllers
+    pools = {(kind, node) for kind, node in measured if node in nodes}
     for kind in TYPES:
         if rules[kind].enabled:
-            enforcing = leads if kind is _MUTATION else brokers
+            enforcing = active_controllers if kind is _MUTATION else brokers
             pools |= {(kind, node) for node in enforcing or nodes}
-    return sorted((pool for pool in pools if pool[1] not in overruled), key=_in_order)
+    return sorted(((kind, node) for kind, node in pools if node not in overruled), key=_sort_key)
 
 
-def _in_order(key: tuple[QuotaType, str, *tuple[str, ...]]) -> tuple[object, ...]:
-    return TYPES.index(key[0]), node_order(key[1]), key[2:]
+def _sort_key(key: tuple[QuotaType, str, *tuple[str, ...]]) -> tuple[object, ...]:
+    """Return the sort key of a pool, or of the key of unevaluated entities."""
+    quota_type, node, *reasons = key
+    return TYPES.index(quota_type), node_order(node), reasons

@@ -1,7 +1,7 @@
 """
-The entities that the brokers' numbers make under other rules than those in force.
+Groups the entities that brokers measure into the entities of other rules than those in force.
 
-Sums of what is measured, or unknown.
+The usage of such an entity is a sum of measured usages, or it is unknown.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..snapshot.layout import Rows, fixed
 
 Mask: TypeAlias = NDArray[np.bool_]
 Names: TypeAlias = tuple[str, str]
-"""User and client-id: of a request, or of the tags of a metric, where "" is an absent one."""
+"""User and client-id of a request or of a metric's tags; an absent tag is empty."""
 Pool: TypeAlias = tuple[QuotaType, str]
 """Key of entities that are counted together: a quota type on a broker."""
 
@@ -38,72 +38,81 @@ _UNLIMITED: Final = -1
 _DIVIDED: Final = -2
 """Mark of a row with requests that the shadow would count under several entities."""
 _NEW: Final = -3
+"""Mark of a row that came with the present layout."""
 _LEFT_OUT: Final = -4
 """Mark of a row of a custom quota callback, or of a broker on which the rules in force do not decide."""
-_MOST_ASKED: Final = 1000
+_MOST_EXAMINED: Final = 1000
 """Most divided rows that are examined for one entity; if there are more, the entity counts as unknown."""
+_USER, _CLIENT_ID = 0, 1
 
 
 class Completions:
     """
-    Requests that stand for all that may be measured under some tags, as far as two tables of rules distinguish them.
+    Sample requests that may be measured under tags of which one is absent.
 
-    An absent tag is completed by each name that a rule pairs with the other one, by a name of each kind of those that
-    rules have alone, and by one that no rule has.
+    They stand for all such requests as far as the rules of ``tables`` distinguish them. The names for the absent tag
+    are:
+
+    - each name that a rule pairs with the present tag;
+    - one name of each set of names with the same rules of their own;
+    - a name that no rule has.
     """
 
     def __init__(self, *tables: RuleTable) -> None:
-        self._other = unnamed(*tables)
+        self._name_without_rule = unnamed(*tables)
         self._paired = defaultdict[tuple[int, str], set[str]](set)
-        """
-        Names that rules for a pair have beside a name, by its place (0 for a user, 1 for a client-id) and the name.
-        """
-        # By place and name: the rules for the name alone. Names with the same rules, but for the bounds, are of one
-        # kind.
-        alone = defaultdict[tuple[int, str], set[object]](set)
-        for number, table in enumerate(tables):
+        """Names in the other place of rules for a pair, by place (user or client-id) and name."""
+        rules_by_name = defaultdict[tuple[int, str], set[object]](set)
+        for table_number, table in enumerate(tables):
             for entity in table:
-                for place, name, other_name in (0, entity.user, entity.client_id), (1, entity.client_id, entity.user):
+                user, client_id = entity.user, entity.client_id
+                for place, name, other_name in (_USER, user, client_id), (_CLIENT_ID, client_id, user):
                     if isinstance(name, str) and isinstance(other_name, str):
                         self._paired[place, name].add(other_name)
                     elif isinstance(name, str):
-                        alone[place, name].add((number, other_name))
-        kinds = defaultdict[tuple[int, frozenset[object]], list[str]](list)
-        for (place, name), rules in alone.items():
-            kinds[place, frozenset(rules)].append(name)
-        self._kinds = [
-            [names for (place_of_kind, _), names in kinds.items() if place_of_kind == place] for place in (0, 1)
-        ]
+                        rules_by_name[place, name].add((table_number, other_name))
+        self._alike: tuple[list[list[str]], list[list[str]]] = [], []
+        """Users, then client-ids, in lists of names whose rules differ in nothing but the bounds."""
+        for place in (_USER, _CLIENT_ID):
+            names_by_rules = defaultdict[frozenset[object], list[str]](list)
+            for (place_of_name, name), rules in rules_by_name.items():
+                if place_of_name == place:
+                    names_by_rules[frozenset(rules)].append(name)
+            self._alike[place].extend(names_by_rules.values())
 
-    def of(self, tags: Names) -> Iterator[Names]:
-        """Yield the requests that may be measured under tags of which one is absent."""
+    def requests(self, tags: Names) -> Iterator[Names]:
+        """Yield the sample requests for tags of which one is absent."""
         user, client_id = tags
         if user:
-            yield from ((user, name) for name in (*self._names(0, user), ""))
+            for name in self._names_beside(_USER, user):
+                yield user, name
+            yield user, ""
         else:
-            yield from ((name, client_id) for name in self._names(1, client_id))
+            for name in self._names_beside(_CLIENT_ID, client_id):
+                yield name, client_id
 
-    def _names(self, place: int, name: str) -> Iterator[str]:
-        """Yield the names that may fill the absent place beside a name."""
+    def _names_beside(self, place: int, name: str) -> Iterator[str]:
+        """Yield the names for the other place beside a name."""
         paired = self._paired.get((place, name), set())
         yield from paired
-        for names in self._kinds[1 - place]:
+        for names in self._alike[1 - place]:
             yield from islice((candidate for candidate in names if candidate not in paired), 1)
-        yield self._other
+        yield self._name_without_rule
 
 
 class Grouping:
     """
-    The entities that a shadow makes of the rows of one layout after the other, while no rule changes.
+    Groups the rows of successive layouts by the entities of a shadow, while no rule changes.
 
-    The engine's tables resolve each row once; of another layout, only the new rows.
+    Each row is resolved once; `follow` resolves the new rows of a layout. Entities have lasting numbers, and the
+    attributes "by number" are in that order.
 
     Args:
-        rules: The shadow's, by quota type.
+        rules: The shadow's rules, by quota type.
         limits: The rules in force, and the settings of the brokers.
-        windows: The windows of brokers whose settings are not known.
-        overruled: Brokers on which the rules in force do not decide: what these measure is left out.
-        shows: Function that decides whether an entity of a user and a client-id may be shown.
+        windows: The windows of brokers with unknown settings.
+        shows: Function that returns whether an entity of a user and a client-id may be shown; None if that is unknown.
+        overruled: Brokers on which the rules in force do not decide. Their rows are left out.
 
     """
 
@@ -121,11 +130,15 @@ class Grouping:
         self._shadow_limits = Limits(rules=rules, nodes=limits.nodes, read_at=0.0)
         self._windows, self._shows, self._releases = windows, shows, limits.releases
         self._completions = {kind: Completions(self.enforced[kind], table) for kind, table in rules.items()}
-        # By quota type, which is expensive to hash, and by tags: the tags under the shadow, or the mark of a row.
-        self._placed = {kind: dict[Names, Names | int]() for kind in QuotaType}
+        # Tags under the shadow, or the mark of the row, by quota type and measured tags. A quota type is expensive to
+        # hash, so it is no part of the inner keys.
+        self._tags_or_mark = {kind: dict[Names, Names | int]() for kind in QuotaType}
         self._numbers = {kind: dict[tuple[str, Names], int]() for kind in QuotaType}
-        self._group = np.empty(0, np.intp)
+        """Numbers of entities by quota type, and by broker and tags."""
+        self._number_of_row = np.empty(0, np.intp)
+        """The number of the entity of each row of the layout, or the mark of the row."""
         self._constants: Floats = np.empty((4, 0))
+        """Values of each entity that do not change, in rows: limit, window, longest throttle, and whether hidden."""
         self.layout = Layout(())
         self.entities: list[Entity] = []
         """Entities by number, as the shadow's rules make them, with its limits."""
@@ -136,35 +149,33 @@ class Grouping:
         self.longest: Floats = self._constants[2]
         """Longest possible throttles by number, in ms."""
         self.hidden: Mask = np.empty(0, np.bool_)
-        """For each number whether the entity must not be shown one by one."""
+        """Mask by number of the entities that must not be shown one by one."""
         self.pools: list[Pool] = []
-        self.pool_of: Rows = self._group
-        """For each number the place in ``pools``, -1 where the entity has no row in this layout."""
-        self.members: Rows = self._group
-        """The rows that entities are made of."""
-        self.of_members: Rows = self._group
-        """The number of the entity of each of ``members``."""
+        """The pools of the layout: each quota type on each node."""
+        self.pool_of: Rows = self._number_of_row
+        """Places in ``pools`` by number, -1 for an entity without a row in this layout."""
+        self.members: Rows = self._number_of_row
+        """The rows of the layout that belong to an entity."""
+        self.of_members: Rows = self._number_of_row
+        """The number of the entity of each member."""
         self.in_force: Floats = self._constants[0]
-        """The limit in force of each of ``members``, infinite where there is none."""
+        """The limit in force of each member, infinite without a limit."""
         self.sums: Floats = self._constants[0]
-        """For each number the sum of the limits in force of the rows that make up the entity."""
+        """Sums by number of the limits in force of the entity's rows."""
         self.kept: Mask = self.hidden
-        """
-        For each number whether the entity is a measured one under the limit in force, so that the broker already does
-        what it would do.
-        """
+        """Mask by number of the measured entities whose limit stays, so that the broker already enforces it."""
         self.raised: Mask = self.hidden
-        """For each number whether the entity is a measured one under a higher limit than the one in force."""
-        self.freed: Rows = self._group
+        """Mask by number of the measured entities whose limit is higher than the one in force."""
+        self.freed: Rows = self._number_of_row
         """Rows that no rule of the shadow limits, and that the rules in force may limit."""
-        self.freed_pools: Rows = self._group
-        """The pool of each of ``freed``."""
-        self._same: Mask = self.hidden
-        """For each row whether its entity has the names of the row."""
-        self.divided: Rows = self._group
-        """The pool of each row that cannot be divided among entities."""
+        self.freed_pools: Rows = self._number_of_row
+        """The pool of each freed row."""
+        self._has_same_names: Mask = self.hidden
+        """Mask of the rows whose entity has the names of the row."""
+        self.divided: Rows = self._number_of_row
+        """The pool of each divided row."""
         self.unclear: Mask = self.hidden
-        """For each number whether requests of the entity may be in a divided row."""
+        """Mask by number of the entities that may have requests in a divided row."""
 
     @property
     def crowded(self) -> bool:
@@ -175,44 +186,44 @@ class Grouping:
         """Take the rows of another layout under the same rules."""
         if layout is self.layout:
             return
-        group = layout.carry(self._group, self.layout, _NEW).copy()
-        rows = np.flatnonzero(group == _NEW)
-        group[rows] = [self._number(entity) for entity in layout.entities[rows]]
-        same_names = layout.carry(self._same, self.layout, fill=False).copy()
-        same_names[rows] = [
+        numbers = layout.carry(self._number_of_row, self.layout, _NEW).copy()
+        new_rows = np.flatnonzero(numbers == _NEW)
+        numbers[new_rows] = [self._number(entity) for entity in layout.entities[new_rows]]
+        same_names = layout.carry(self._has_same_names, self.layout, fill=False).copy()
+        same_names[new_rows] = [
             number >= 0 and _names(self.entities[number]) == _names(entity)
-            for number, entity in zip(group[rows].tolist(), layout.entities[rows], strict=True)
+            for number, entity in zip(numbers[new_rows].tolist(), layout.entities[new_rows], strict=True)
         ]
-        self.layout, self._group, self._same = layout, fixed(group), fixed(same_names)
-        fresh = [self._constants_of(entity) for entity in self.entities[len(self.limits) :]]
-        self._constants = np.hstack([self._constants, np.array(fresh, np.float64).reshape(-1, 4).T])
+        self.layout, self._number_of_row, self._has_same_names = layout, fixed(numbers), fixed(same_names)
+        new_constants = [self._constants_of(entity) for entity in self.entities[len(self.limits) :]]
+        self._constants = np.hstack([self._constants, np.array(new_constants, np.float64).reshape(-1, 4).T])
         self.limits, self.windows, self.longest, hidden = self._constants
         self.hidden = hidden > 0
         self.pools = [(kind, node) for kind in TYPES for node in layout.nodes]
-        self.members = np.flatnonzero(group >= 0)
-        self.of_members = group[self.members]
+        self.members = np.flatnonzero(numbers >= 0)
+        self.of_members = numbers[self.members]
         pools = layout.types.astype(np.intp) * len(layout.nodes) + layout.node_numbers
         self.pool_of = np.full(len(self.entities), -1)
         self.pool_of[self.of_members] = pools[self.members]
         self.in_force = np.nan_to_num(layout.limits[self.members], nan=inf, posinf=inf)
         count = len(self.entities)
-        # entities that are measured as they are, alone and under the same names
-        alone = np.bincount(self.of_members[same_names[self.members]], minlength=count) == 1
-        alone &= np.bincount(self.of_members, minlength=count) == 1
+        # entities of the shadow that are measured as such: by one row, under the same names
+        is_measured = np.bincount(self.of_members[same_names[self.members]], minlength=count) == 1
+        is_measured &= np.bincount(self.of_members, minlength=count) == 1
         self.kept = np.zeros(count, np.bool_)
         self.kept[self.of_members] = self.in_force == self.limits[self.of_members]
-        self.kept &= alone
+        self.kept &= is_measured
         self.sums = np.bincount(self.of_members, self.in_force, count).astype(np.float64)
-        self.raised = alone & (self.sums < self.limits)
-        self.freed = np.flatnonzero((group == _UNLIMITED) & ~np.isnan(layout.limits))
+        self.raised = is_measured & (self.sums < self.limits)
+        self.freed = np.flatnonzero((numbers == _UNLIMITED) & ~np.isnan(layout.limits))
         self.freed_pools = pools[self.freed]
-        self.divided = pools[group == _DIVIDED]
+        self.divided = pools[numbers == _DIVIDED]
         self.unclear = np.zeros(len(self.entities), np.bool_)
         divided_names = defaultdict[int, list[Names]](list)
-        for pool, entity in zip(self.divided.tolist(), layout.entities[group == _DIVIDED], strict=True):
+        for pool, entity in zip(self.divided.tolist(), layout.entities[numbers == _DIVIDED], strict=True):
             divided_names[pool].append(_names(entity))
         for number in np.flatnonzero(np.isin(self.pool_of, list(divided_names))).tolist():
-            self.unclear[number] = self._may_have_more(self.entities[number], divided_names[self.pool_of[number]])
+            self.unclear[number] = self._may_be_in(divided_names[self.pool_of[number]], self.entities[number])
 
     def _constants_of(self, entity: Entity) -> tuple[float, float, float, bool]:
         """
@@ -232,16 +243,16 @@ class Grouping:
         return limit, samples * window_ms, longest_ms, not self._shows(entity.user, entity.client_id)
 
     def _number(self, entity: Entity) -> int:
-        """Return the number of the entity that a row belongs to, or the reason why it belongs to none."""
+        """Return the number of the shadow's entity for the row of a measured entity, or the mark of the row."""
         kind, names = entity.quota_type, _names(entity)
         if entity.tags is not None or entity.broker in self._overruled:
             return _LEFT_OUT
         if not self.rules[kind].enabled:
             return _UNLIMITED
-        placed, numbers = self._placed[kind], self._numbers[kind]
-        tags = placed.get(names, _NEW)
-        if tags == _NEW:
-            tags = placed[names] = self._tags(kind, names)
+        tags_by_names, numbers = self._tags_or_mark[kind], self._numbers[kind]
+        tags = tags_by_names.get(names)
+        if tags is None:
+            tags = tags_by_names[names] = self._tags(kind, names)
         if isinstance(tags, int):
             return tags
         number = numbers.get((entity.broker, tags))
@@ -253,42 +264,41 @@ class Grouping:
         return number
 
     def _tags(self, kind: QuotaType, names: Names) -> Names | int:
-        """
-        Return the tags of all requests of a row under the shadow.
-
-        Return a mark instead if none of them has a limit, or if they are divided.
-        """
+        """Return the tags of a row's requests under the shadow; a mark if they have several, or no limit."""
         rules, enforced = self.rules[kind], self.enforced[kind]
         if all(names):
-            only = rules.metric_tags(*names)
-            return _UNLIMITED if rules.bound_of(*only) is None else only
-        requests = self._completions[kind].of(names)
-        tags = {rules.metric_tags(*request) for request in requests if enforced.metric_tags(*request) == names}
-        if tags and all(rules.bound_of(*tag) is None for tag in tags):
+            tags = rules.metric_tags(*names)
+            return _UNLIMITED if rules.bound_of(*tags) is None else tags
+        # other requests than these are measured under tags of their own
+        requests = [
+            request for request in self._completions[kind].requests(names) if enforced.metric_tags(*request) == names
+        ]
+        tags_of_requests = {rules.metric_tags(*request) for request in requests}
+        if tags_of_requests and all(rules.bound_of(*tags) is None for tags in tags_of_requests):
             return _UNLIMITED
-        return names if tags == {names} else _DIVIDED
+        return names if tags_of_requests == {names} else _DIVIDED
 
-    def _may_have_more(self, entity: Entity, divided: Sequence[Names]) -> bool:
-        """Return whether requests of an entity may be in one of these divided rows of its pool."""
+    def _may_be_in(self, divided: Sequence[Names], entity: Entity) -> bool:
+        """Return whether requests of an entity may be in a divided row of its pool, by the names of these rows."""
         kind, tags = entity.quota_type, _names(entity)
         if all(tags):
             return False  # its requests are all measured under one set of tags
-        if len(divided) > _MOST_ASKED:
+        if len(divided) > _MOST_EXAMINED:
             return True
         rules, enforced = self.rules[kind], self.enforced[kind]
         for names in divided:
-            # a row of all users can have a part of this user, and a row of a user a part of this client-id
+            # a row of all users can have requests of this user, and a row of a user requests of this client-id
             requests: Iterable[Names] = ()
             if names == tags:
-                requests = self._completions[kind].of(names)
+                requests = self._completions[kind].requests(names)
             elif bool(names[0]) != bool(tags[0]):
                 requests = [(names[0] or tags[0], names[1] or tags[1])]
-            if any(
-                enforced.metric_tags(*request) == names and rules.metric_tags(*request) == tags for request in requests
-            ):
-                return True
+            for request in requests:
+                if enforced.metric_tags(*request) == names and rules.metric_tags(*request) == tags:
+                    return True
         return False
 
 
 def _names(entity: Entity) -> Names:
+    """Return the user and client-id of an entity."""
     return entity.user, entity.client_id

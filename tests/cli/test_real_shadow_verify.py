@@ -75,7 +75,7 @@ def scrapes() -> Iterator[str]:
     elsewhere = snapshot(usage(user="alice", configured=bounded(1.0), limit=1.0, usage=9.0, throttle_time_seconds=60.0))
     for time_s in range(SET_AT - SPAN_SECONDS + STEP_SECONDS, SET_AT + SPAN_SECONDS + 1, STEP_SECONDS):
         state = shown(time_s)
-        state = replace(state, shadows=shadows.of(state, set()))
+        state = replace(state, shadows=shadows.evaluate(state, set()))
         for renderer, state_of_cluster in ((east, state), (west, elsewhere)):
             text = renderer.render(state_of_cluster, time_s, OPENMETRICS).decode()
             yield from (f"{line} {time_s}\n" for line in text.splitlines() if not line.startswith("#"))

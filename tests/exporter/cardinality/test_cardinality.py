@@ -237,7 +237,7 @@ def test_names_are_forgotten() -> None:
         strongest = "".join(sorted(amounts_by_name, key=lambda name: amounts_by_name[name])[-10:])
         assert shown(bounds, seconds, **amounts_by_name) == strongest
         assert len(bounds._identities._numbers) <= 1_200
-    assert len(bounds._identities.known) <= 2_500
+    assert len(bounds._identities.records) <= 2_500
 
 
 def test_one_away_is_not_taken_for_another() -> None:

@@ -239,7 +239,7 @@ def test_it_is_what_request_by_request_would_be(
         rows = {enforced.metric_tags(*request): row for request, row in step.items()}
         limits = limits_of(kind, enforced).after(limits)  # read again
         snapshot = snapshot_of(kind, limits, rows, serials)
-        for rules, shadow in zip(other_tables, shadows.of(snapshot, set()), strict=True):
+        for rules, shadow in zip(other_tables, shadows.evaluate(snapshot, set()), strict=True):
             expected, reported_now = recomputed(kind, enforced, rules, rows), reported(shadow)
             assert reported_now.predictions.keys() == expected.predictions.keys()
             for tags, (ratio, throttle, *other_fields) in expected.predictions.items():
@@ -281,7 +281,7 @@ def test_a_shadow_adds_up_on_each_broker_by_itself() -> None:
         usage(PRODUCE, "alice", "a", broker="2", usage=1.0),
         usage(PRODUCE, "bob", "a", usage=50.0),
     )
-    (shadow,) = Shadows([candidate_of(PRODUCE, ALICE)]).of(snapshot, set())
+    (shadow,) = Shadows([candidate_of(PRODUCE, ALICE)]).evaluate(snapshot, set())
     entities = [
         (entity_usage.entity.quota_type, entity_usage.entity.user, entity_usage.entity.client_id)
         for entity_usage in shadow.entities
@@ -294,9 +294,9 @@ def test_a_shadow_adds_up_on_each_broker_by_itself() -> None:
     assert numbers == [("1", 7.0, 4.4), ("2", 1.0, 0.0)]
     assert shadow.changes == {(PRODUCE, "1"): changes(new=1), (PRODUCE, "2"): changes()}
     assert shadow.unevaluated == {}
-    (few,) = Shadows([candidate_of(PRODUCE, ALICE)], max_entities=1).of(snapshot, set())
+    (few,) = Shadows([candidate_of(PRODUCE, ALICE)], max_entities=1).evaluate(snapshot, set())
     assert (few.entities, few.changes) == (shadow.entities[:1], shadow.changes)
-    (none,) = Shadows([candidate_of(PRODUCE, ALICE)], shows=lambda user, _: user != "alice").of(snapshot, set())
+    (none,) = Shadows([candidate_of(PRODUCE, ALICE)], shows=lambda user, _: user != "alice").evaluate(snapshot, set())
     assert (none.entities, none.changes) == ((), shadow.changes)
 
 
@@ -333,7 +333,7 @@ def test_what_is_unknown_has_a_reason(
     snapshot: Snapshot, late: tuple[str, ...], expected: dict[str, UnevaluatedReason]
 ) -> None:
     """Unknown entities are counted by broker and reason; if all are unknown, throttled ones are not counted."""
-    (shadow,) = Shadows([candidate_of(PRODUCE, ALICE)]).of(snapshot, set(late))
+    (shadow,) = Shadows([candidate_of(PRODUCE, ALICE)]).evaluate(snapshot, set(late))
     assert shadow.unevaluated == {(PRODUCE, *key): 1 for key in expected.items()}
     quiet = {(PRODUCE, broker): changes() for broker in ("1", "2") if broker not in expected}
     assert shadow.changes == quiet
@@ -343,11 +343,11 @@ def test_a_broker_that_is_not_read_any_more_is_unknown_for_an_hour() -> None:
     """A broker that is not read is unknown with as many entities as it had, and after an hour taken to be gone."""
     snapshot = world(usage(PRODUCE, "alice", "a", broker="2", usage=4.0))
     shadows = Shadows([candidate_of(PRODUCE, ALICE)])
-    shadows.of(snapshot, set())
+    shadows.evaluate(snapshot, set())
     partial = world(nodes=BOTH_NODES[:1])
-    (shadow,) = shadows.of(partial, set())
+    (shadow,) = shadows.evaluate(partial, set())
     assert shadow.unevaluated == {(PRODUCE, "2", UnevaluatedReason.ABSENT): 1}
-    (shadow,) = shadows.of(replace(partial, taken_at=TAKEN_AT + 3601), set())
+    (shadow,) = shadows.evaluate(replace(partial, taken_at=TAKEN_AT + 3601), set())
     assert (shadow.unevaluated, shadow.changes) == ({}, {(PRODUCE, "1"): changes()})
 
 
@@ -355,11 +355,11 @@ def test_a_broker_that_is_not_read_any_more_is_unknown_for_an_hour() -> None:
 def test_a_broker_stays_unknown_when_the_clock_is_set(step: int) -> None:
     """The hour in which a missing broker is unknown does not depend on the wall clock."""
     shadows = Shadows([candidate_of(PRODUCE, ALICE)])
-    shadows.of(replace(world(usage(PRODUCE, "alice", "a", broker="2", usage=4.0)), boot_seconds=5.0), set())
+    shadows.evaluate(replace(world(usage(PRODUCE, "alice", "a", broker="2", usage=4.0)), boot_seconds=5.0), set())
     partial = replace(world(nodes=BOTH_NODES[:1]), taken_at=TAKEN_AT + step, boot_seconds=20.0)
-    (shadow,) = shadows.of(partial, set())
+    (shadow,) = shadows.evaluate(partial, set())
     assert shadow.unevaluated == {(PRODUCE, "2", UnevaluatedReason.ABSENT): 1}
-    (shadow,) = shadows.of(replace(partial, boot_seconds=3_606.0), set())
+    (shadow,) = shadows.evaluate(replace(partial, boot_seconds=3_606.0), set())
     assert shadow.unevaluated == {}
 
 
@@ -385,7 +385,7 @@ def test_mutations_are_known_under_a_limit_that_stays_or_rises(
     """
     measured = usage(MUTATION, "alice", "a", limit=10.0, usage=2.0, tokens=tokens)
     shadow = candidate_of(MUTATION, QuotaRules({QuotaEntity("alice", "a"): bound}))
-    (evaluated,) = Shadows([shadow]).of(world(measured, rules={MUTATION: PAIRS}), set())
+    (evaluated,) = Shadows([shadow]).evaluate(world(measured, rules={MUTATION: PAIRS}), set())
     assert [(entity_usage.throttle_time_seconds, entity_usage.change) for entity_usage in evaluated.entities] == (
         [expected] if expected else []
     )
@@ -399,7 +399,7 @@ def test_mutations_that_are_added_up_are_unknown() -> None:
     rules = QuotaRules({QuotaEntity("alice"): 10.0, QuotaEntity("alice", "a"): 10.0})
     rows = [usage(MUTATION, "alice", name, limit=10.0, usage=2.0, tokens=4.0) for name in ("", "a")]
     shadow = candidate_of(MUTATION, QuotaRules({QuotaEntity("alice"): 10.0}))
-    (evaluated,) = Shadows([shadow]).of(world(*rows, rules={MUTATION: rules}), set())
+    (evaluated,) = Shadows([shadow]).evaluate(world(*rows, rules={MUTATION: rules}), set())
     assert (evaluated.entities, evaluated.unevaluated) == ((), {(MUTATION, "1", UnevaluatedReason.MUTATION): 1})
 
 
@@ -434,7 +434,7 @@ def test_a_shadow_is_compared_with_what_is_in_force(
     in_force = {PRODUCE: QuotaRules(produce), MUTATION: mutations}
     changed = QuotaSet({QuotaEntity(user): {PRODUCE.quota_key: limit} for user in ("alice", "bob", "carol")})
     shadows = Shadows([Candidate(name="x", quotas=changed, added=changed)])
-    (evaluated,) = shadows.of(world(*measured, rules=in_force, nodes=BOTH_NODES[:1]), set())
+    (evaluated,) = shadows.evaluate(world(*measured, rules=in_force, nodes=BOTH_NODES[:1]), set())
     by_place = {
         (entity_usage.entity.quota_type, entity_usage.entity.user): entity_usage for entity_usage in evaluated.entities
     }
@@ -468,7 +468,7 @@ def test_old_numbers_end_no_throttle() -> None:
     held = [
         usage(PRODUCE, "alice", "a", broker=node, limit=10.0, usage=11.0, throttle_time_seconds=0.4) for node in "12"
     ]
-    (shadow,) = Shadows([candidate_of(FETCH, ALICE)]).of(world(*held), {"2"})
+    (shadow,) = Shadows([candidate_of(FETCH, ALICE)]).evaluate(world(*held), {"2"})
     assert shadow.changes[PRODUCE, "1"] == changes(ended=1)
     assert shadow.changed(ThrottleChange.ENDED) == 1
 
@@ -481,7 +481,7 @@ def test_a_request_throttle_of_the_controller_holds_no_client_back() -> None:
     rules = QuotaRules({QuotaEntity("alice"): 50.0})
     for cause, evaluated_count in ((ThrottleCause.CONTROLLER_MUTATION, 1), (ThrottleCause.OWN, 0)):
         snapshot = world(replace(throttled, cause=cause), rules={REQUEST: PAIRS})
-        (shadow,) = Shadows([candidate_of(REQUEST, rules)]).of(snapshot, set())
+        (shadow,) = Shadows([candidate_of(REQUEST, rules)]).evaluate(snapshot, set())
         assert len(shadow.entities) == evaluated_count
         assert ((REQUEST, "1", UnevaluatedReason.CENSORED) in shadow.unevaluated) == (not evaluated_count)
 
@@ -493,7 +493,7 @@ def test_the_cluster_own_quotas_are_the_base() -> None:
     rate = usage(PRODUCE, "bob", "a", usage=20.0)
     for limit, ratio in ((10.0, 2.0), (40.0, 0.5)):
         rules = QuotaRules({QuotaEntity(DEFAULT, DEFAULT): limit})
-        (shadow,) = shadows.of(world(rate, rules={PRODUCE: rules}), set())
+        (shadow,) = shadows.evaluate(world(rate, rules={PRODUCE: rules}), set())
         assert [entity_usage.utilization for entity_usage in shadow.entities] == [ratio]
 
 
@@ -503,7 +503,7 @@ def test_a_limit_of_zero_throttles_any_usage_and_no_idle_entity(kind: QuotaType,
     rules = {QuotaEntity(name): 0.0 for name in ("alice", "bob")}
     rows = {("alice", ""): Measured(0.0, 0.0), ("bob", ""): Measured(1.0, 0.0)}
     joined = snapshot_of(kind, limits_of(kind, QuotaRules(dict.fromkeys(rules, 40.0))), rows, {})
-    (shadow,) = Shadows([candidate_of(kind, QuotaRules(rules))]).of(joined, set())
+    (shadow,) = Shadows([candidate_of(kind, QuotaRules(rules))]).evaluate(joined, set())
     numbers_by_user = {
         entity_usage.entity.user: (entity_usage.used, entity_usage.throttle_time_seconds)
         for entity_usage in shadow.entities
@@ -534,7 +534,7 @@ def test_above_24_days_a_throttle_is_what_the_release_sends(
     assert joined.limits is not None
     settings = {"1": NodeSettings(quota_samples=2, quota_window_seconds=1)}
     configured = replace(joined.limits, nodes=settings, releases={} if release is None else {"1": release})
-    (shadow,) = Shadows([candidate_of(PRODUCE, QuotaRules({QuotaEntity("alice"): 1.0}))]).of(
+    (shadow,) = Shadows([candidate_of(PRODUCE, QuotaRules({QuotaEntity("alice"): 1.0}))]).evaluate(
         replace(joined, limits=configured), set()
     )
     assert [entity_usage.throttle_time_seconds for entity_usage in shadow.entities] == [pytest.approx(seconds)]
@@ -545,14 +545,14 @@ def test_a_bucket_in_debt_under_a_limit_of_zero_is_never_even(tokens: float, sec
     """A bucket in debt under a limit of zero, which nothing refills, throttles for the longest time of Kafka."""
     rules = QuotaRules({QuotaEntity("alice"): 0.0})
     bucket = usage(MUTATION, "alice", limit=0.0, burst_tokens=0.0, usage=0.0, tokens=tokens)
-    (shadow,) = Shadows([candidate_of(MUTATION, rules)]).of(world(bucket, rules={MUTATION: rules}), set())
+    (shadow,) = Shadows([candidate_of(MUTATION, rules)]).evaluate(world(bucket, rules={MUTATION: rules}), set())
     assert [entity_usage.throttle_time_seconds for entity_usage in shadow.entities] == [seconds]
 
 
 def test_an_infinite_limit_throttles_no_client() -> None:
     """An infinite limit, which Kafka stores up to 4.3, has a known throttle time of 0."""
     rules = QuotaRules({QuotaEntity(DEFAULT, DEFAULT): inf})
-    (shadow,) = Shadows([candidate_of(REQUEST, rules)]).of(
+    (shadow,) = Shadows([candidate_of(REQUEST, rules)]).evaluate(
         world(usage(REQUEST, "bob", "a", usage=20.0), rules={REQUEST: PAIRS}), set()
     )
     assert [entity_usage.throttle_time_seconds for entity_usage in shadow.entities] == [0.0]
