@@ -89,7 +89,13 @@ class Group(TyperGroup):
 class App(typer.Typer):
     """A group of commands as functions declare them."""
 
-    def __init__(self, name: str, text: str, group: type[Group] = Group, **settings: Any) -> None:  # noqa: ANN401 typer's
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        group: type[Group] = Group,
+        **settings: Any,  # noqa: ANN401 typer's
+    ) -> None:
         super().__init__(
             name=name,
             help=text,

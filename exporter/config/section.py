@@ -91,7 +91,12 @@ SecretFile = Annotated[FilePath, Undisclosed]
 """A file with a secret: no message shows what stands in its place, which may be the secret itself."""
 
 
-def described(setting: ConnectionSetting, *, default: object = None, min_length: int | None = None) -> Any:  # noqa: ANN401 - as Field
+def described(
+    setting: ConnectionSetting,
+    *,
+    default: object = None,
+    min_length: int | None = None,
+) -> Any:  # noqa: ANN401 - as Field
     """Return the field of a setting of the connection to Kafka."""
     return Field(
         default=default, min_length=min_length, description=setting.description, examples=list(setting.examples) or None

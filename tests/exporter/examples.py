@@ -103,8 +103,12 @@ def in_shadow(entity_usage: EntityUsage, change: ThrottleChange | None = None, *
     """Return the usage of an entity under a shadow."""
     throttle_s = entity_usage.throttle_time_seconds
     return ShadowUsage(
-        entity=entity_usage.entity, usage=entity_usage.usage, throttle_time_seconds=throttle_s, change=change, **{"change_seconds": throttle_s, **changes}
-    )  # fmt: skip
+        entity=entity_usage.entity,
+        usage=entity_usage.usage,
+        throttle_time_seconds=throttle_s,
+        change=change,
+        **{"change_seconds": throttle_s, **changes},
+    )
 
 
 def changes(**counts: int) -> Mapping[ThrottleChange, int]:

@@ -40,7 +40,11 @@ OTHERS = {
     "SocketServer": {"NetworkProcessorAvgIdlePercent Value": "ratio"},
     "RequestChannel": {"RequestQueueSize Value": "count"},
     "KafkaController": {"ActiveControllerCount Value": "count"},
-    "ControllerEventManager": {"EventQueueTimeMs Mean": "ms", "EventQueueTimeMs Count": "count", "AvgIdleRatio Value": "ratio"},
+    "ControllerEventManager": {
+        "EventQueueTimeMs Mean": "ms",
+        "EventQueueTimeMs Count": "count",
+        "AvgIdleRatio Value": "ratio",
+    },
     "app-info": {"StartTimeMs": "ms"},
     "socket-server-metrics": {
         "broker-connection-accept-rate": "connections/s",

@@ -29,9 +29,21 @@ def kinds(report: Checked, name: str) -> set[EntityKind | None]:
     [
         (jmx_exporter_rules(), "quotascope_rules", {*EntityKind}, {*EntityKind}, {"node id", "produce delay queue"}),
         ("", "jmx_default", {*EntityKind}, {*EntityKind}, {"node id", "produce delay queue"}),
-        ("lowercaseOutputName: true\nlowercaseOutputLabelNames: true\nrules: [{pattern: '.*'}]", "jmx_default", {*EntityKind}, {*EntityKind}, {"node id", "produce delay queue"}),
+        (
+            "lowercaseOutputName: true\nlowercaseOutputLabelNames: true\nrules: [{pattern: '.*'}]",
+            "jmx_default",
+            {*EntityKind},
+            {*EntityKind},
+            {"node id", "produce delay queue"},
+        ),
         (RULES.read_text(), "kafka_2_0_0", {*EntityKind}, {*EntityKind}, {"node id"}),
-        (f"lowercaseOutputLabelNames: true{TWO_RULES}", "kafka_2_0_0", {CLIENT_ID, PAIR}, {CLIENT_ID, PAIR}, {"node id"}),
+        (
+            f"lowercaseOutputLabelNames: true{TWO_RULES}",
+            "kafka_2_0_0",
+            {CLIENT_ID, PAIR},
+            {CLIENT_ID, PAIR},
+            {"node id"},
+        ),
         (CONFLUENT_RULES.read_text(), "confluent", {*EntityKind}, set(), set()),
         (CLIENT, "kafka_2_0_0", {PAIR}, set(), set()),
         (TYPE, "kafka_2_0_0", {PAIR}, set(), set()),
@@ -73,11 +85,17 @@ def test_with_the_additions_nothing_is_missing(rules: str) -> None:
 LOST: Mapping[str, tuple[str, str]] = {
     "entities in names": (KRAFT, "into names of metrics"),
     "a user in no label": (
-        "rules: [{pattern: 'kafka.server<type=(.+), user=(.+)><>byte-rate', name: kafka_quota_byte_rate, labels: {type: $1, user: same, by: $2}}]",
+        (
+            "rules: [{pattern: 'kafka.server<type=(.+), user=(.+)><>byte-rate', name: kafka_quota_byte_rate, labels: "
+            "{type: $1, user: same, by: $2}}]"
+        ),
         "label by tells series apart",
     ),
     "no labels at all": (
-        "rules:\n- {pattern: 'kafka.server<type=Produce, user=alice><>byte-rate', name: kafka_server_produce_byte_rate, type: GAUGE}",
+        (
+            "rules:\n- {pattern: 'kafka.server<type=Produce, user=alice><>byte-rate', name: "
+            "kafka_server_produce_byte_rate, type: GAUGE}"
+        ),
         "no label for a user or a client-id",
     ),
 }  # fmt: skip
@@ -117,10 +135,22 @@ def test_a_factor_that_the_name_does_not_tell_is_a_wrong_number() -> None:
     [
         ("includeObjectNames: ['java.lang:*']", "includeObjectNames does not name the bean"),
         ("whitelistObjectNames: ['kafka.server:type=Fetch,*']", "includeObjectNames does not name the bean"),
-        ("blacklistObjectNames: ['kafka.server:type=Pro*,user=*,*']", "excludeObjectNames has kafka.server:type=Pro*,user=*,*"),
-        ("excludeObjectNameAttributes: {'kafka.server:type=Produce,user=alice': [byte-rate]}", "excludeObjectNameAttributes has"),
-        ("includeObjectNameAttributes: {'kafka.server:type=Fetch': [queue-size]}", "includeObjectNameAttributes does not name it"),
-        ("rules: [{pattern: 'kafka.server<type=Produce, user=(.+)><>byte-rate', name: ''}]", "rule 1 (kafka.server<type=Produce, user=(.+)><>byte-rate) takes it: its name is empty"),
+        (
+            "blacklistObjectNames: ['kafka.server:type=Pro*,user=*,*']",
+            "excludeObjectNames has kafka.server:type=Pro*,user=*,*",
+        ),
+        (
+            "excludeObjectNameAttributes: {'kafka.server:type=Produce,user=alice': [byte-rate]}",
+            "excludeObjectNameAttributes has",
+        ),
+        (
+            "includeObjectNameAttributes: {'kafka.server:type=Fetch': [queue-size]}",
+            "includeObjectNameAttributes does not name it",
+        ),
+        (
+            "rules: [{pattern: 'kafka.server<type=Produce, user=(.+)><>byte-rate', name: ''}]",
+            "rule 1 (kafka.server<type=Produce, user=(.+)><>byte-rate) takes it: its name is empty",
+        ),
     ],
 )  # fmt: skip
 def test_it_is_said_why_a_bean_is_not_shown(options: str, reason: str) -> None:

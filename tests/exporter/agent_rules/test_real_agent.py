@@ -30,15 +30,15 @@ UNUSUAL: Final = "a, client-id=b"
 ATTEMPTS: Final = 60
 LOWERCASE: Final = "lowercaseOutputName: true\nlowercaseOutputLabelNames: true\nrules: [{pattern: '.*'}]"
 FACTOR: Final = (
-    "rules: [{pattern: 'kafka.server<type=(.+), user=(.+)><>throttle-time', name: kafka_server_quota_throttle_time_seconds, "
-    "valueFactor: 0.001, labels: {type: $1, user: $2}}]"
+    "rules: [{pattern: 'kafka.server<type=(.+), user=(.+)><>throttle-time', "
+    "name: kafka_server_quota_throttle_time_seconds, valueFactor: 0.001, labels: {type: $1, user: $2}}]"
 )
 NO_LABELS: Final = (
     "rules: [{pattern: 'kafka.server<type=(.+), user=(.+)><>([a-z-]+)', name: kafka_server_$1_$3, type: GAUGE}]"
 )
 STRIPPED: Final = (
-    "rules: [{pattern: 'kafka.server<type=(\\w+), client-id=\"?(.+?)\"?><>([a-z-]+)', name: kafka_quota_$1_$3, type: COUNTER, "
-    "labels: {client: $2}}]"
+    "rules: [{pattern: 'kafka.server<type=(\\w+), client-id=\"?(.+?)\"?><>([a-z-]+)', "
+    "name: kafka_quota_$1_$3, type: COUNTER, labels: {client: $2}}]"
 )
 SETS: Final = {
     "own-additions": TWO_RULES,

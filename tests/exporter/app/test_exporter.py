@@ -262,7 +262,10 @@ async def test_shadows_come_change_and_go(tmp_path: Path) -> None:
         replace(world.parts("a", "first", shadow={"file": file}, cardinality=cardinality), shadows=read_shadows(file))
         for cardinality in ({}, {"exclude_users": ["bob"]})
     )
-    throttle = 'kafka_quota_shadow_throttle_time_seconds{broker="1",client_id="",quota_type="produce",shadow="low",user="bob"} 11.0'
+    throttle = (
+        'kafka_quota_shadow_throttle_time_seconds{broker="1",client_id="",quota_type="produce",shadow="low",'
+        'user="bob"} 11.0'
+    )
     both = 'kafka_quota_shadow_throttled_entities{broker="1",change="new",quota_type="produce",shadow="low"} 1.0'
     async with running(plain) as exporter:
         for parts, expected in ((plain, set()), (shadowed, {throttle, both}), (hidden, {both}), (plain, set())):

@@ -287,7 +287,10 @@ def test_entities_of_a_callback_beyond_the_cap_are_one_entity() -> None:
         'kafka_quota_callback_produce_bytes_per_second{broker="1",tenant="__overflow__",tier="__overflow__"} 17.0',
         'kafka_quota_callback_produce_bytes_per_second{broker="1",tenant="b",tier="gold"} 1.0',
         'kafka_quota_callback_produce_bytes_per_second{broker="1",tenant="c",tier="gold"} 2.0',
-        'kafka_quota_callback_throttle_time_seconds{broker="1",quota_type="produce",tenant="__overflow__",tier="__overflow__"} 0.0',
+        (
+            'kafka_quota_callback_throttle_time_seconds{broker="1",quota_type="produce",tenant="__overflow__",'
+            'tier="__overflow__"} 0.0'
+        ),
         'kafka_quota_callback_throttle_time_seconds{broker="1",quota_type="produce",tenant="b",tier="gold"} 0.5',
         'kafka_quota_callback_throttle_time_seconds{broker="1",quota_type="produce",tenant="c",tier="gold"} 0.25',
     ]  # fmt: skip

@@ -1,11 +1,13 @@
 """
 Configurations that are wrong.
 
-Each comment in them is the problem that is reported for its line, or how it begins, up to `…`.
+Each comment in them is the problem that is reported for its line, or how it begins, up to `…`. A line that is a comment
+alone goes with the one above.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final
 
@@ -25,21 +27,31 @@ sources:
     basic_auth:
       username: u
       pasword: hunter2  # unknown key 'pasword' under sources[0].basic_auth; did you mean 'password'?
-  - timeout_seconds: long  # sources[1] lacks the key 'url'  # sources[1].timeout_seconds is not a time such as 500ms, 5s or 1m: 'long'
+  - timeout_seconds: long  # sources[1] lacks the key 'url'
+  # sources[1].timeout_seconds is not a time such as 500ms, 5s or 1m: 'long'
   - {url: 'http://a:1', headers: {'a b': x}}  # sources[2].headers has a key that is not the name of an HTTP header
-  - {url: 'http://a', basic_auth: {username: 'a:b', password: x}}  # sources[3].basic_auth.username must not contain a colon: HTTP ends the name there
-  - {url: 'http://u:hunter2@a:1/'}  # sources[4].url must not contain a user or password; those of a source belong in basic_auth or headers
+  - {url: 'http://a', basic_auth: {username: 'a:b', password: x}}
+  # sources[3].basic_auth.username must not contain a colon: HTTP ends the name there
+  - {url: 'http://u:hunter2@a:1/'}
+  # sources[4].url must not contain a user or password; those of a source belong in basic_auth or headers
   - {url: 'http://a:x/'}  # sources[5].url is not a URL such as http://broker-1:8778/jolokia
-  - {url: 'https://a', tls: {key_file: /dev/null}}  # sources[6].tls.key_file: expected a file that is there, got '/dev/null'
+  - {url: 'https://a', tls: {key_file: /dev/null}}
+  # sources[6].tls.key_file: expected a file that is there, got '/dev/null'
   - {url: 'https://a', tls: {key_file: '${FILE}'}}  # sources[7].tls key_file needs cert_file
-  - {url: 'http://a', basic_auth: {username: u, password: p, password_file: '${FILE}'}}  # sources[8].basic_auth password and password_file exclude each other
-  - {url: 'http://a', basic_auth: {username: u, password: [hunter2]}}  # sources[9].basic_auth.password: expected a valid string
+  - {url: 'http://a', basic_auth: {username: u, password: p, password_file: '${FILE}'}}
+  # sources[8].basic_auth password and password_file exclude each other
+  - {url: 'http://a', basic_auth: {username: u, password: [hunter2]}}
+  # sources[9].basic_auth.password: expected a valid string
   - {url: 'http://a', headers: {X-Key: 4711}}  # sources[10].headers.X-Key: expected a valid string
-  - {url: 'http://a', headers: {"a\nb\e[31m": x}}  # sources[11].headers has a key that is not the name of an HTTP header
+  - {url: 'http://a', headers: {"a\nb\e[31m": x}}
+  # sources[11].headers has a key that is not the name of an HTTP header
   - prometheus: {url: 'http://a:1/metrics'}  # sources[12].prometheus.url is not the address of a Prometheus server, …
-  - prometheus: {url: 'http://a:1', selector: '{job="a"} or up'}  # sources[13].prometheus.selector is not a list of matchers such as …
-  - prometheus: {url: 'http://a:1', node_id: 1}  # unknown key 'node_id' under sources[14].prometheus; did you mean 'nodes'?
-  - prometheus: {nodes: {a: -1}}  # sources[15].prometheus lacks the key 'url'  # sources[15].prometheus.nodes.a: expected greater than or equal to 0, got -1
+  - prometheus: {url: 'http://a:1', selector: '{job="a"} or up'}
+  # sources[13].prometheus.selector is not a list of matchers such as …
+  - prometheus: {url: 'http://a:1', node_id: 1}
+  # unknown key 'node_id' under sources[14].prometheus; did you mean 'nodes'?
+  - prometheus: {nodes: {a: -1}}  # sources[15].prometheus lacks the key 'url'
+  # sources[15].prometheus.nodes.a: expected greater than or equal to 0, got -1
   - prometheus: http://a:1  # sources[16].prometheus: expected keys and values
 server:
   prot: 3  # unknown key 'prot' under server; did you mean 'port'?
@@ -64,12 +76,15 @@ teams: nowhere.yaml  # teams: expected a file that is there, got 'nowhere.yaml'
 thresholds: {}  # thresholds belongs to the alerts' configuration: put it there, …
 alerts_config: nowhere.yaml  # alerts_config: expected a file that is there, got 'nowhere.yaml'
 log: {}
-log: {level: loud, zzz: 1}  # the key 'log' is there already in line 49  # log.level: expected 'debug', 'info', 'warning' or 'error', got 'loud'  # unknown key 'zzz' under log; known: format, level
+log: {level: loud, zzz: 1}  # the key 'log' is there already in line 59
+  # log.level: expected 'debug', 'info', 'warning' or 'error', got 'loud'
+  # unknown key 'zzz' under log; known: format, level
 """
 
 KAFKA: Final = """
 security_protocol: SASL_SSL  # kafka SASL_SSL needs sasl
-security_protocol: '${SECRET}'  # kafka.security_protocol: expected 'PLAINTEXT', 'SSL', 'SASL_PLAINTEXT' or 'SASL_SSL', got '${SECRET}'
+security_protocol: '${SECRET}'
+  # kafka.security_protocol: expected 'PLAINTEXT', 'SSL', 'SASL_PLAINTEXT' or 'SASL_SSL', got '${SECRET}'
 sasl: {username: u, password: p}  # kafka sasl has no effect with PLAINTEXT: set security_protocol
 tls: {verify: false}  # kafka tls has no effect with PLAINTEXT: set security_protocol
 security_protocol: SASL_PLAINTEXT, sasl: {mechanism: AWS_MSK_IAM}  # kafka AWS_MSK_IAM needs security_protocol SASL_SSL
@@ -78,12 +93,14 @@ security_protocol: SASL_PLAINTEXT, sasl: {mechanism: AWS_MSK_IAM}  # kafka AWS_M
 SASL: Final = """
 username: u  # kafka.sasl needs password or password_file
 username: u, password: 4711  # kafka.sasl.password: expected a valid string
-mechanism: GSSAPI, username: u  # kafka.sasl username has no effect with GSSAPI, only with PLAIN and SCRAM-SHA-256 and SCRAM-SHA-512
+mechanism: GSSAPI, username: u
+  # kafka.sasl username has no effect with GSSAPI, only with PLAIN and SCRAM-SHA-256 and SCRAM-SHA-512
 username: u, password: p, token_file: /t  # kafka.sasl token_file has no effect with PLAIN, only with OAUTHBEARER
 mechanism: OAUTHBEARER  # kafka.sasl needs token_url or token_file or token_command
 mechanism: OAUTHBEARER, token_file: /t, token_command: c  # kafka.sasl token_file and token_command exclude each other
 mechanism: OAUTHBEARER, token_file: /t, scope: s  # kafka.sasl scope needs token_url
-mechanism: OAUTHBEARER, token_url: 'https://u:p@a/t'  # kafka.sasl.token_url is not a URL such as https://sso.corp/token; the login belongs in client_id and client_secret
+mechanism: OAUTHBEARER, token_url: 'https://u:p@a/t'
+  # kafka.sasl.token_url is not a URL such as https://sso.corp/token; the login belongs in client_id and client_secret
 mechanism: OAUTHBEARER, token_url: 'https://a/t', client_id: c  # kafka.sasl needs client_secret or client_secret_file
 mechanism: OAUTHBEARER, token_command: "a 'b"  # kafka.sasl.token_command No closing quotation
 mechanism: OAUTHBEARER, token_command: ''  # kafka.sasl.token_command names no command
@@ -91,12 +108,17 @@ mechanism: OAUTHBEARER, token_command: [a, {hunter2: 5}]  # kafka.sasl.token_com
 """
 """The same of `kafka.sasl`."""
 HEADERS: Final = """
-headers: {'Authorization: Bearer hunter2': ''}  # sources[0].prometheus.headers has a key that is not the name of an HTTP header
-header_files: {'Authorization: Bearer hunter2': '${FILE}'}  # sources[0].prometheus.header_files has a key that is not the name of an HTTP header
-header_files: {Authorization: Bearer hunter2}  # sources[0].prometheus.header_files.Authorization: expected a file that is there
-headers: {X-Id: hunter2, x-id: b}  # sources[0].prometheus has the header x-id twice, in headers or header_files, in whatever case
+headers: {'Authorization: Bearer hunter2': ''}
+  # sources[0].prometheus.headers has a key that is not the name of an HTTP header
+header_files: {'Authorization: Bearer hunter2': '${FILE}'}
+  # sources[0].prometheus.header_files has a key that is not the name of an HTTP header
+header_files: {Authorization: Bearer hunter2}
+  # sources[0].prometheus.header_files.Authorization: expected a file that is there
+headers: {X-Id: hunter2, x-id: b}
+  # sources[0].prometheus has the header x-id twice, in headers or header_files, in whatever case
 headers: {X-Id: hunter2}, header_files: {X-ID: '${FILE}'}  # sources[0].prometheus has the header X-ID twice, …
-headers: {authorization: hunter2}, basic_auth: {username: a, password: b}  # sources[0].prometheus has both basic_auth and the header Authorization: give one of them
+headers: {authorization: hunter2}, basic_auth: {username: a, password: b}
+  # sources[0].prometheus has both basic_auth and the header Authorization: give one of them
 """
 """The same of a source that is a Prometheus, which logs in as agents do."""
 OTLP: Final = """
@@ -109,25 +131,29 @@ resource_attributes: a  # otlp.resource_attributes is not a list name=value,name
 """
 """The same of `otlp`."""
 DISCOVERY: Final = """
-kafka: {url: auto}, source: {headers: {A: b}}  # discovery kafka.url auto would send the credentials of source to any port: name the agents' address
+kafka: {url: auto}, source: {headers: {A: b}}
+  # discovery kafka.url auto would send the credentials of source to any port: name the agents' address
 kafka: {url: auto}, source: {header_files: {A: '${FILE}'}}  # discovery kafka.url auto would send the credentials…
 kafka: {url: auto}, source: {tls: {}}  # discovery kafka.url auto would send the credentials…
-kafka: {url: auto}, source: {basic_auth: {username: a, password: b}}  # discovery kafka.url auto would send the credentials…
-kafka: {url: auto, controller_url: 'http://{host}'}  # discovery kafka.url auto finds controllers as well: leave out controller_url
+kafka: {url: auto}, source: {basic_auth: {username: a, password: b}}
+  # discovery kafka.url auto would send the credentials…
+kafka: {url: auto, controller_url: 'http://{host}'}
+  # discovery kafka.url auto finds controllers as well: leave out controller_url
 kafka: {url: 'http://a'}  # discovery.kafka.url must contain {host} or {node_id}: otherwise all nodes have one URL
 kafka: {url: 'http://{hots}'}  # discovery.kafka.url may contain {host}, {node_id}, {rack}, and no other braces
 kafka: {url: 'http://{host}/}'}  # discovery.kafka.url may contain {host}, {node_id}, {rack}, and no other braces
 kafka: {url: 'ftp://{host}'}  # discovery.kafka.url is not a URL such as http://broker-1:8778/jolokia
 kafka: {url: auto, controllers: a}  # discovery.kafka.controllers[0] expected NODE_ID@HOST, such as 100@controller-1
-file_sd: {files: a, url: 'http://{port}'}  # discovery.file_sd.url must contain {target} or {host}: otherwise all nodes have one URL
+file_sd: {files: a, url: 'http://{port}'}
+  # discovery.file_sd.url must contain {target} or {host}: otherwise all nodes have one URL
 """
 """The same of `discovery`."""
 
 
 def each_in(text: str, lines: str) -> list[str]:
     """Return each of the lines as a part of a text, with its comment behind that."""
-    parts = (line.partition("  # ") for line in lines.strip().splitlines())
-    return [text % keys + mark + comment for keys, mark, comment in parts]
+    parts = (line.partition("  # ") for line in re.split(r"\n(?!  # )", lines.strip()))
+    return [text % keys.rstrip() + mark + comment for keys, mark, comment in parts]
 
 
 @pytest.mark.parametrize(
@@ -179,8 +205,11 @@ def test_all_problems_are_reported_with_their_lines(text: str) -> None:
     place, nor a variable that was filled in. Names and values of any length stay short and printable.
     """
     environ = {"FILE": __file__, "SECRET": "hunter2"}
-    lines = enumerate(text.splitlines(), start=1)
-    said = [f"line {number}: {comment}" for number, line in lines for comment in line.split("  # ")[1:]]
+    commented, said = 0, []
+    for number, line in enumerate(text.splitlines(), start=1):
+        content, *comments = line.split("  # ")
+        commented = number if content.strip() else commented
+        said += [f"line {commented}: {comment}" for comment in comments]
     for problem, expected in zip(problems(text, **environ), said, strict=True):
         assert problem == expected or (expected.endswith("…") and problem.startswith(expected[:-1]))
 

@@ -168,12 +168,20 @@ def codes(findings: Iterable[Finding]) -> list[str]:
         ([of("4.3")], "1 broker, Kafka 4.3", ["kafka_tested"]),
         ([], "1 broker, of an unknown release of Kafka", []),
         ([of("3.9-zk"), of("3.9-zk")], "2 brokers, Kafka 3.9 in ZooKeeper mode", ["kafka_tested"]),
-        ([of("3.9"), of("4.0"), of("3.9")], "3 brokers, Kafka 3.9 (brokers 1, 3), 4.0 (broker 2)", ["kafka_untested", "kafka_tested"]),
+        (
+            [of("3.9"), of("4.0"), of("3.9")],
+            "3 brokers, Kafka 3.9 (brokers 1, 3), 4.0 (broker 2)",
+            ["kafka_untested", "kafka_tested"],
+        ),
         ([of("3.3", "3.4")], "1 broker, Kafka 3.3 to 3.4", ["kafka_tested"]),
         ([of("3.0-zk", "3.1-zk")], "1 broker, Kafka 3.0 to 3.1 in ZooKeeper mode", ["kafka_untested"]),
         ([of("4.4", None)], "1 broker, Kafka 4.4 or later", ["kafka_newer"]),
         ([of("2.7")], "1 broker, Kafka 2.7 in ZooKeeper mode", ["kafka_too_old"]),
-        ([ReleaseRange(oldest=None, newest=KafkaRelease(2, 4, zookeeper=True))], "1 broker, Kafka 2.4 in ZooKeeper mode or before", ["kafka_too_old"]),
+        (
+            [ReleaseRange(oldest=None, newest=KafkaRelease(2, 4, zookeeper=True))],
+            "1 broker, Kafka 2.4 in ZooKeeper mode or before",
+            ["kafka_too_old"],
+        ),
     ],
 )  # fmt: skip
 def test_a_cluster_that_answers(releases: list[ReleaseRange], words: str, further_codes: list[str]) -> None:

@@ -96,12 +96,21 @@ LATE = health("b2", late=True, read_at=NOW - 7)
     [
         ({}, ""),
         ({"sources": ()}, "no_source"),
-        ({"sources": (), "discoveries": (DiscoveryHealth(name="kafka", error="no"),)}, "no_source_found\ndiscovery_failed Discovery (kafka): no"),
-        ({"sources": (health(up=False, error="refused"),)}, "source_unreadable Source 'broker-1' (jolokia) cannot be read: refused"),
+        (
+            {"sources": (), "discoveries": (DiscoveryHealth(name="kafka", error="no"),)},
+            "no_source_found\ndiscovery_failed Discovery (kafka): no",
+        ),
+        (
+            {"sources": (health(up=False, error="refused"),)},
+            "source_unreadable Source 'broker-1' (jolokia) cannot be read: refused",
+        ),
         ({"sources": (LATE,)}, "source_late Source 'b2' (jolokia) has not answered yet: its values are 7 s old."),
         ({"sources": (health("b2", remark="move"),)}, "source_incomplete Source 'b2' (jolokia) gives less"),
         ({"sources": (QUIET,)}, ""),
-        ({"restarts": {"discovery": 0, "limits": 1}}, "task_restarted task 'limits' failed and was restarted once since"),
+        (
+            {"restarts": {"discovery": 0, "limits": 1}},
+            "task_restarted task 'limits' failed and was restarted once since",
+        ),
         ({"restarts": {"samples": 3}}, "task_restarted restarted 3 times since"),
         (kafka(error="needs DESCRIBE", denied=True), "limits_denied may not be read: needs DESCRIBE"),
         (kafka(configured=False), "no_admin_api"),
@@ -109,30 +118,81 @@ LATE = health("b2", late=True, read_at=NOW - 7)
         ({"limits": limits(missing={"the leader": "needs it"})}, "limits_incomplete Unknown: the leader: needs it"),
         ({"limits": limits(rules=MUTATIONS, active_controller="100")}, "controller_not_read Node 100,"),
         ({"limits": limits(rules=MUTATIONS, active_controller="1")}, ""),
-        ({"limits": limits(rules=MUTATIONS, active_controller="100"), "sources": (health(), health("c", up=False, error="refused"))}, "source_unreadable Source 'c'"),
-        ({"limits": limits(nodes=THREE)}, "brokers_not_read No source reads 2 brokers of the cluster (2, 10): clients are not shown there"),
+        (
+            {
+                "limits": limits(rules=MUTATIONS, active_controller="100"),
+                "sources": (health(), health("c", up=False, error="refused")),
+            },
+            "source_unreadable Source 'c'",
+        ),
+        (
+            {"limits": limits(nodes=THREE)},
+            "brokers_not_read No source reads 2 brokers of the cluster (2, 10): clients are not shown there",
+        ),
         ({"limits": limits(nodes=THREE, rules=MUTATIONS, active_controller="10")}, "brokers_not_read (2, 10)"),
         ({"limits": limits(missing={"settings of broker 3": "denied"})}, "brokers_not_read (3)\nlimits_incomplete"),
-        ({"limits": limits(nodes=THREE), "sources": (health(), health("b2", up=False, error="refused"))}, "source_unreadable Source 'b2'"),
+        (
+            {"limits": limits(nodes=THREE), "sources": (health(), health("b2", up=False, error="refused"))},
+            "source_unreadable Source 'b2'",
+        ),
         ({"limits": limits(rules=MUTATIONS, active_controller=None)}, ""),
         ({"limits": limits(active_controller="100")}, ""),
         ({"limits": CUSTOM}, "callback_decides Node 1 leaves quotas to org.acme.Quotas:"),
-        ({"limits": limits(rules={}, nodes={}), "nodes": (TAGGED,)}, "callback_decides Node 2 leaves quotas to a custom callback:"),
-        ({"limits": PLUGIN, "nodes": node(static_limits=STATIC, numbers={catalog.CALLBACK_THROTTLE_FACTOR: {(): 1.0}})}, "static_limits Node 1 leaves quotas to Strimzi's quotas plugin, and the configured rules do nothing: its clients share 50.0 kB/s of produce, 200 % of request ("),
+        (
+            {"limits": limits(rules={}, nodes={}), "nodes": (TAGGED,)},
+            "callback_decides Node 2 leaves quotas to a custom callback:",
+        ),
+        (
+            {
+                "limits": PLUGIN,
+                "nodes": node(static_limits=STATIC, numbers={catalog.CALLBACK_THROTTLE_FACTOR: {(): 1.0}}),
+            },
+            (
+                "static_limits Node 1 leaves quotas to Strimzi's quotas plugin, and the configured rules do nothing: "
+                "its clients share 50.0 kB/s of produce, 200 % of request ("
+            ),
+        ),
         ({"limits": PLUGIN, "nodes": node(static_limits={QuotaType.FETCH: inf})}, "static_limits share no limit ("),
-        ({"nodes": node(numbers={catalog.CALLBACK_THROTTLE_FACTOR: {(): 0.0}})}, "storage_throttled leaves 0% of the produce limit on node 1"),
+        (
+            {"nodes": node(numbers={catalog.CALLBACK_THROTTLE_FACTOR: {(): 0.0}})},
+            "storage_throttled leaves 0% of the produce limit on node 1",
+        ),
         ({"callbacks": Callbacks(left_out=("k", "l\nm"))}, "callback_tags_left_out not shown: k, l m."),
-        ({"nodes": node(numbers={catalog.UTILIZATION_DISAGREEMENTS: {(): 2}})}, "utilization_differs Node 1 reports another utilization (quota-utilization) for 2 entities"),
+        (
+            {"nodes": node(numbers={catalog.UTILIZATION_DISAGREEMENTS: {(): 2}})},
+            "utilization_differs Node 1 reports another utilization (quota-utilization) for 2 entities",
+        ),
         ({"nodes": node(numbers={catalog.UTILIZATION_DISAGREEMENTS: {(): 0}})}, ""),
-        ({"nodes": node(numbers=idle(broker=0.04, controller=1.0)), "columns": BUSY}, 'node_saturated node 1 were idle for 4% of the last minute, so that all requests wait. Most request time: bob / "l\\nm" 650 %, user alice 50.0 %.'),
-        ({"nodes": node(numbers=idle(0.04))}, "node_saturated idle for 4% of the last minute, so that all requests wait. Most request time: unknown, since no request quota lets Kafka measure it."),
+        (
+            {"nodes": node(numbers=idle(broker=0.04, controller=1.0)), "columns": BUSY},
+            (
+                "node_saturated node 1 were idle for 4% of the last minute, so that all requests wait. Most request "
+                'time: bob / "l\\nm" 650 %, user alice 50.0 %.'
+            ),
+        ),
+        (
+            {"nodes": node(numbers=idle(0.04))},
+            (
+                "node_saturated idle for 4% of the last minute, so that all requests wait. Most request time: "
+                "unknown, since no request quota lets Kafka measure it."
+            ),
+        ),
         ({"nodes": node(numbers=idle(0.1))}, ""),
         ({"nodes": node(numbers=idle(0.04, seconds=14.9))}, ""),
         ({"nodes": node(numbers=idle(0.04, seconds=15.0))}, "node_saturated idle for 4%"),
-        ({"folds": CROWDED}, "entities_folded 17 of produce. The 10 most urgent ones are shown, the others together as __overflow__."),
-        ({"folds": Folds(max_entities=10), "callbacks": CROWDED_CALLBACK}, "callback_entities_folded 12 of fetch. The 10 most urgent ones"),
+        (
+            {"folds": CROWDED},
+            "entities_folded 17 of produce. The 10 most urgent ones are shown, the others together as __overflow__.",
+        ),
+        (
+            {"folds": Folds(max_entities=10), "callbacks": CROWDED_CALLBACK},
+            "callback_entities_folded 12 of fetch. The 10 most urgent ones",
+        ),
         (reloaded(error="q.yaml: line 3"), "reload_failed the previous one stays in force: q.yaml: line 3"),
-        (reloaded(files_error="ca.pem cannot be read"), "files_refused what it held before stays in use: ca.pem cannot"),
+        (
+            reloaded(files_error="ca.pem cannot be read"),
+            "files_refused what it held before stays in use: ca.pem cannot",
+        ),
         ({"push": PushHealth(error="HTTP 401")}, "push_fails did not arrive as a whole: HTTP 401"),
         (reloaded(needs_restart=("server.port",)), "restart_needed only after a restart: server.port."),
     ]
@@ -147,26 +207,72 @@ def test_problems_of_a_snapshot_with_an_entity(changes: dict[str, Any], expected
     [
         ({}, "no_traffic under a quota (configured for clients: 3 rules)."),
         ({"limits": NO_RULES}, "no_quota until there is one."),
-        (kafka(error="cannot reach a:1"), "limits_unreachable be reached: cannot reach a:1\nnothing_measured no quota is configured, or no client has sent requests"),
+        (
+            kafka(error="cannot reach a:1"),
+            (
+                "limits_unreachable be reached: cannot reach a:1\n"
+                "nothing_measured no quota is configured, or no client has sent requests"
+            ),
+        ),
         ({"nodes": node(stale_entities={QuotaType.PRODUCE: 3})}, "only_stale_beans All 3 quota beans"),
         ({"sources": (QUIET,)}, "no_traffic"),
-        ({"sources": (QUIET,), "nodes": node(coverage=Coverage())}, "no_client_shown No client is shown (configured for clients: 3 rules): either none has sent requests, or agents leave clients out ('b2' (strimzi)).\nsource_without_entities Source 'b2' (strimzi) reports no client"),
+        (
+            {"sources": (QUIET,), "nodes": node(coverage=Coverage())},
+            (
+                "no_client_shown No client is shown (configured for clients: 3 rules): either none has sent requests, "
+                "or agents leave clients out ('b2' (strimzi)).\n"
+                "source_without_entities Source 'b2' (strimzi) reports no client"
+            ),
+        ),
         ({"nodes": node(coverage=None)}, "no_client_shown"),
-        ({"nodes": node(coverage=Coverage(unplaced=ODD))}, "series_unplaced Source 'broker-1' (jolokia): 2 lines are named like quota metrics, but cannot be read, such as kafka_x{env=\"a\"} (its labels are env, type; expected are user, client_id). Clients in them are not shown."),
+        (
+            {"nodes": node(coverage=Coverage(unplaced=ODD))},
+            (
+                "series_unplaced Source 'broker-1' (jolokia): 2 lines are named like quota metrics, but cannot be "
+                'read, such as kafka_x{env="a"} (its labels are env, type; expected are user, client_id). Clients '
+                "in them are not shown."
+            ),
+        ),
         ({"nodes": node(coverage=replace(COMPLETE, unplaced=ODD))}, "series_unplaced"),
-        ({"nodes": node(delay_queue_size=WAITING, coverage=Coverage())}, "clients_not_shown Clients are throttled on node 1 now: produce 10, fetch 1 connections wait in its delay queues. But source 'broker-1' (jolokia) shows no client: its policy leaves them out."),
+        (
+            {"nodes": node(delay_queue_size=WAITING, coverage=Coverage())},
+            (
+                "clients_not_shown Clients are throttled on node 1 now: produce 10, fetch 1 connections wait in its "
+                "delay queues. But source 'broker-1' (jolokia) shows no client: its policy leaves them out."
+            ),
+        ),
         ({"nodes": node(delay_queue_size=WAITING)}, "clients_not_shown"),
         ({"nodes": node(delay_queue_size={QuotaType.FETCH: 0.0}, coverage=Coverage())}, "no_client_shown"),
-        ({"nodes": node(numbers={catalog.REQUEST_THROTTLED_SECONDS: {("Produce",): 3.0, ("Fetch",): 0.0}})}, "clients_were_throttled although node 1 throttled some since it was started (Produce 3.00 s)"),
-        ({"nodes": node(numbers={catalog.THROTTLING_ERRORS: {("CreateTopics",): 2.0}})}, "clients_were_throttled (CreateTopics refused 2 times)"),
-        ({"nodes": node(foreign_labels=("tenant", "l\nm"), overruled=True), "limits": None}, "callback_suspected Quota metrics of node 1 have labels that Kafka's own quotas do not have (tenant, l m)"),
+        (
+            {"nodes": node(numbers={catalog.REQUEST_THROTTLED_SECONDS: {("Produce",): 3.0, ("Fetch",): 0.0}})},
+            "clients_were_throttled although node 1 throttled some since it was started (Produce 3.00 s)",
+        ),
+        (
+            {"nodes": node(numbers={catalog.THROTTLING_ERRORS: {("CreateTopics",): 2.0}})},
+            "clients_were_throttled (CreateTopics refused 2 times)",
+        ),
+        (
+            {"nodes": node(foreign_labels=("tenant", "l\nm"), overruled=True), "limits": None},
+            "callback_suspected Quota metrics of node 1 have labels that Kafka's own quotas do not have (tenant, l m)",
+        ),
         ({"sources": (QUIET,), "limits": NO_RULES}, "no_quota"),
-        ({"nodes": node(delay_queue_size=WAITING, coverage=Coverage(kinds={QuotaType.REQUEST: frozenset({EntityKind.PAIR})}))}, "clients_not_shown shows no client of these quotas: its policy"),
+        (
+            {
+                "nodes": node(
+                    delay_queue_size=WAITING,
+                    coverage=Coverage(kinds={QuotaType.REQUEST: frozenset({EntityKind.PAIR})}),
+                ),
+            },
+            "clients_not_shown shows no client of these quotas: its policy",
+        ),
         ({"sources": (replace(QUIET, up=False, error="gone"),), "nodes": ()}, "source_unreadable"),
         ({"sources": (health(), replace(QUIET, up=False))}, "source_unreadable\nno_traffic"),
         ({"limits": limits(rules={}, nodes={}), "nodes": (TAGGED,)}, "no_traffic under a quota.\ncallback_decides"),
         ({"limits": limits(nodes={}), "columns": TENANTS, "nodes": (TAGGED,)}, "callback_decides"),
-        ({"left_out": (usage(), usage(user="b")), "folds": Folds(excluded=1, idle=1)}, "entities_left_out All 2 quota entities are left out of the metrics: 1 by name, 1 as idle."),
+        (
+            {"left_out": (usage(), usage(user="b")), "folds": Folds(excluded=1, idle=1)},
+            "entities_left_out All 2 quota entities are left out of the metrics: 1 by name, 1 as idle.",
+        ),
     ]
 )  # fmt: skip
 def test_why_no_entity_is_shown(changes: dict[str, Any], expected: str) -> None:
@@ -208,16 +314,32 @@ def agent(name: str | BeanTable | None, **fields: Any) -> list[SourceRead]:
         (agent(None, up=False, error="no way"), None, "source_unreadable no way"),
         (agent(None, stand_by_of="1"), None, "source_stands_by Source 'a' stands by for node 1,"),
         (agent(WHOLE, dialect="kafka_2_0_0"), None, "source_read"),  # of rules from two places
-        (agent(NARROW_TABLE, dialect="confluent"), None, "source_read\nsource_without_queues no delay queue of fetch, which"),
+        (
+            agent(NARROW_TABLE, dialect="confluent"),
+            None,
+            "source_read\nsource_without_queues no delay queue of fetch, which",
+        ),
         (agent(NARROW_TABLE), None, "source_read\nsource_without_queues no delay queue of fetch, which"),
         (agent(replace(WHOLE, remark="move")), None, "source_read\nsource_incomplete"),
         (agent("dialects/jolokia2.json"), None, "source_read"),
         (agent("dialects/jmx_default.txt", dialect="jmx_default"), None, "source_read"),
         (agent("dialects/strimzi.txt", dialect="strimzi"), None, "source_read"),
         (agent("rules/throttled.txt", dialect="quotascope_rules"), None, "source_read"),
-        (agent("dialects/confluent.txt", dialect="confluent"), NO_RULES, "source_read\ndialect_gaps no controller mutation quotas, delay queues"),
-        (agent("dialects/confluent.txt", dialect="confluent"), limits(rules=MUTATIONS), "source_read\ndialect_gaps_matter though 1 controller mutation quotas"),
-        (agent("dialects/kafka_2_0_0.txt", dialect="kafka_2_0_0"), limits(rules=MUTATIONS), "source_read\ndialect_gaps no delay queues"),
+        (
+            agent("dialects/confluent.txt", dialect="confluent"),
+            NO_RULES,
+            "source_read\ndialect_gaps no controller mutation quotas, delay queues",
+        ),
+        (
+            agent("dialects/confluent.txt", dialect="confluent"),
+            limits(rules=MUTATIONS),
+            "source_read\ndialect_gaps_matter though 1 controller mutation quotas",
+        ),
+        (
+            agent("dialects/kafka_2_0_0.txt", dialect="kafka_2_0_0"),
+            limits(rules=MUTATIONS),
+            "source_read\ndialect_gaps no delay queues",
+        ),
     ]
 )  # fmt: skip
 def test_what_an_agent_leaves_out(reads: list[SourceRead], configured: Limits | None, expected: str) -> None:
@@ -242,14 +364,29 @@ OWN_RULES = "rules_decide"
 @pytest.mark.parametrize(
     ("state", "expected"),
     [
-        (snapshot(usage(configured=USED, limit=1000.0), limits=USED), f"quotas_measured 1 entities are measured; limits: 1 of producer_byte_rate.\n{OWN_RULES}"),
-        (snapshot(usage(configured=limits())), f"quotas_measured 2 of producer_byte_rate, 1 of request_percentage, 1 of connection_creation_rate.\n{OWN_RULES}\nlimits_unused 3 of 4 limits now: producer_byte_rate of 6 user <default>"),
+        (
+            snapshot(usage(configured=USED, limit=1000.0), limits=USED),
+            f"quotas_measured 1 entities are measured; limits: 1 of producer_byte_rate.\n{OWN_RULES}",
+        ),
+        (
+            snapshot(usage(configured=limits())),
+            (
+                "quotas_measured 2 of producer_byte_rate, 1 of request_percentage, 1 of connection_creation_rate.\n"
+                f"{OWN_RULES}\nlimits_unused 3 of 4 limits now: producer_byte_rate of 6 user <default>"
+            ),
+        ),
         (snapshot(usage(), limits=MANY), f"quotas_measured\n{OWN_RULES}\nlimits_unused ; …."),
         (snapshot(usage(), limits=None), "quotas_measured 1 entities are measured; the limits are unknown."),
         (snapshot(usage(), limits=NONE), f"quotas_measured no limit is configured.\n{OWN_RULES}"),
         (snapshot(limits=NONE), f"no_quota\n{OWN_RULES}"),
         (snapshot(usage(), limits=replace(CUSTOM, rules={}, connection_limits={})), "callback_decides"),
-        (snapshot(limits=OVERRULED), f"no_traffic\n{OWN_RULES}\nlimits_overruled 1 of 2 limits have no effect on clients that send a client-id: producer_byte_rate of 6 user <default>, overruled by 5 <default> / <default>."),
+        (
+            snapshot(limits=OVERRULED),
+            (
+                f"no_traffic\n{OWN_RULES}\nlimits_overruled 1 of 2 limits have no effect on clients that send a "
+                "client-id: producer_byte_rate of 6 user <default>, overruled by 5 <default> / <default>."
+            ),
+        ),
         (snapshot(sources=(health(up=False),)), ""),
     ]
 )  # fmt: skip
@@ -261,14 +398,20 @@ def test_whether_quotas_are_used(state: Snapshot, expected: str) -> None:
 @pytest.mark.parametrize(
     ("traffic", "expected"),
     [
-        ({"proxy": 9e7, "bob": 1e6, "carol": 1e6}, ["User proxy has 98% of the measured traffic of 3 users: a proxy, or clients that do not log in."]),
+        (
+            {"proxy": 9e7, "bob": 1e6, "carol": 1e6},
+            ["User proxy has 98% of the measured traffic of 3 users: a proxy, or clients that do not log in."],
+        ),
         ({"proxy": 9e7, "bob": 1e6}, []),
         ({"proxy": 9e7, "bob": 1e6, "idle": 0.0}, []),
         ({"proxy": 9e6, "bob": 1e5, "carol": 1e5}, []),
         ({"alice": 4e7, "bob": 3e7, "carol": 3e7}, []),
         ({"": 9e7, "bob": 1e6, "carol": 1e6}, []),
         ({"": 1e6, "proxy": 9e7, "bob": 1e6}, []),
-        ({"a\nb": 9e7, "bob": 1e6, "carol": 1e6}, ["User a b has 98% of the measured traffic of 3 users: a proxy, or clients that do not log in."]),
+        (
+            {"a\nb": 9e7, "bob": 1e6, "carol": 1e6},
+            ["User a b has 98% of the measured traffic of 3 users: a proxy, or clients that do not log in."],
+        ),
     ]
 )  # fmt: skip
 def test_a_user_with_most_of_the_traffic_is_named(traffic: dict[str, float], expected: list[str]) -> None:

@@ -39,9 +39,19 @@ async def urls(kafka_finder: KafkaFinder) -> tuple[list[str], str | None]:
     [
         ([node(100, "a")], [], ["http://a:2/100"], None),
         ([node(100, "a"), node(1, "other")], [], ["http://a:2/100"], None),
-        ([node(101, "::1"), node(100, "a/../b")], [], ["http://[::1]:2/101"], "node 100: the host 'a/../b' cannot be part of a URL"),
+        (
+            [node(101, "::1"), node(100, "a/../b")],
+            [],
+            ["http://[::1]:2/101"],
+            "node 100: the host 'a/../b' cannot be part of a URL",
+        ),
         # before Kafka 3.9 only their ids are reported
-        ([], [], [], "the cluster does not report where its controllers [100] are: list them under discovery.kafka.controllers"),
+        (
+            [],
+            [],
+            [],
+            "the cluster does not report where its controllers [100] are: list them under discovery.kafka.controllers",
+        ),
         (DENIED, [], [], f"the controllers cannot be found: {DENIED}"),
         ([], ["100@listed:9093"], ["http://listed:2/100"], None),
         ([], ["100@[::1]:9093"], ["http://[::1]:2/100"], None),

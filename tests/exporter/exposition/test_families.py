@@ -95,7 +95,10 @@ ENTITIES: Final = (
     usage(FETCH, "gail", reported_utilization=0.75),
     usage(PRODUCE, "hugo", throttle_time_seconds=None),
     usage(FETCH, "__overflow__", stands_in=True),
-    *(usage(kind, "", tags=("eu",), limit=40.0 + number, usage=31.0 + number, throttle_time_seconds=number) for number, kind in enumerate(QuotaType)),
+    *(
+        usage(kind, "", tags=("eu",), limit=40.0 + number, usage=31.0 + number, throttle_time_seconds=number)
+        for number, kind in enumerate(QuotaType)
+    ),
 )  # fmt: skip
 TEAMS: Final = tuple(
     replace(team(name, user=user), budgets={kind: 100.0 + place for place, kind in enumerate(QuotaType)})
@@ -149,7 +152,11 @@ EVERYTHING: Final = snapshot(
         Shadow(
             name='hal"f',
             entities=(
-                in_shadow(usage(FETCH, "alice", limit=8.0, usage=12.0, throttle_time_seconds=5.5), ThrottleChange.LONGER, change_seconds=4.5),
+                in_shadow(
+                    usage(FETCH, "alice", limit=8.0, usage=12.0, throttle_time_seconds=5.5),
+                    ThrottleChange.LONGER,
+                    change_seconds=4.5,
+                ),
                 in_shadow(usage(REQUEST, "bob", limit=8.0, usage=2.0)),
             ),
             evaluated={(FETCH, "1"): 301, (REQUEST, "1"): 302},
@@ -158,7 +165,10 @@ EVERYTHING: Final = snapshot(
         ),
         Shadow(name="other", changes={(FETCH, "1"): changes(ended=305)}),
     ),
-    nodes=(NODE, NodeUsage(broker="9", numbers={catalog.EXEMPT_REQUEST_THREADS: {(): 0.2}}, stale_entities={REQUEST: 100})),
+    nodes=(
+        NODE,
+        NodeUsage(broker="9", numbers={catalog.EXEMPT_REQUEST_THREADS: {(): 0.2}}, stale_entities={REQUEST: 100}),
+    ),
     limits=CONFIGURED,
     teams=TeamCounter().count(SUMS, SUMS.usage, STATE_OF_TEAMS, 0.0),
     sold={

@@ -42,7 +42,8 @@ FORMATS = (TEXT, OPENMETRICS)
 
 NAMES_OF_CLIENTS = ("", "a", "b", "\ud800", "\\ud800", "%s", "\udfff\u00e9", *HOSTILE)
 NUMBERS = (
-    0.0, -0.0, 1.0, 7.0, 0.1 + 0.2, 1e6, 999_999.5, 1234567.5, 1e-5, 1e-4, 3e-7, -1e7, 2.5e9, 1e16, 5e-324, math.inf, -math.inf,
+    0.0, -0.0, 1.0, 7.0, 0.1 + 0.2, 1e6, 999_999.5, 1234567.5, 1e-5, 1e-4, 3e-7, -1e7, 2.5e9, 1e16, 5e-324, math.inf,
+    -math.inf,
 )  # fmt: skip
 LABELS = (("tenant",), ("tier",), ("tenant", "tier"), ())
 """What a custom quota callback calls its tags, from snapshot to snapshot."""

@@ -45,8 +45,14 @@ def test_tags_become_labels_and_units_are_ours() -> None:
         ('kafka_quota_callback_produce_bytes_per_second{broker="1",group="a,b",tag_quota_type="PRODUCE",tenant=""} '
         '500.0'),
         'kafka_quota_callback_request_threads{broker="1",group="",tag_quota_type="",tenant="t"} 2.5',
-        'kafka_quota_callback_throttle_time_seconds{broker="1",group="a,b",quota_type="produce",tag_quota_type="PRODUCE",tenant=""} 1.5',
-        'kafka_quota_callback_throttle_time_seconds{broker="1",group="",quota_type="request",tag_quota_type="",tenant="t"} 0.0',
+        (
+            'kafka_quota_callback_throttle_time_seconds{broker="1",group="a,b",quota_type="produce",'
+            'tag_quota_type="PRODUCE",tenant=""} 1.5'
+        ),
+        (
+            'kafka_quota_callback_throttle_time_seconds{broker="1",group="",quota_type="request",tag_quota_type="",'
+            'tenant="t"} 0.0'
+        ),
     ]  # fmt: skip
 
 
@@ -186,7 +192,10 @@ def test_a_full_volume_leaves_nothing_of_the_produce_limit() -> None:
     """A full volume leaves nothing of the produce limit, as recorded from a real broker whose plugin keeps 1 byte/s."""
     snapshot = joined(["strimzi_quotas/full.jolokia2.json"], None)
     assert lines(snapshot, "kafka_quota_callback_produce_limit") == [
-        'kafka_quota_callback_produce_limit_bytes_per_second{broker="1",excluded_principal_quota_key="",tag_quota_type="PRODUCE"} 1.0'
+        (
+            'kafka_quota_callback_produce_limit_bytes_per_second{broker="1",excluded_principal_quota_key="",'
+            'tag_quota_type="PRODUCE"} 1.0'
+        )
     ]
     assert lines(snapshot, "kafka_quota_callback_throttle_factor") == [
         'kafka_quota_callback_throttle_factor_ratio{broker="1"} 0.0'

@@ -103,17 +103,29 @@ FOR_CAROL = {**RULES, MUTATION: {QuotaEntity("carol"): 1.0}}
     "history",
     [
         # the average lingers for a minute, while the bucket fills again
-        [(RULES, [ON_CONTROLLER, waiting(), bucket(-1.0)], 15, MUTATED), (RULES, FULL, 60, MUTATED), (RULES, FULL, 1, OWN)],
+        [
+            (RULES, [ON_CONTROLLER, waiting(), bucket(-1.0)], 15, MUTATED),
+            (RULES, FULL, 60, MUTATED),
+            (RULES, FULL, 1, OWN),
+        ],
         # above its request limit an entity is throttled by that, debt or no debt
         [(RULES, [waiting(usage=100.0), bucket(-1.0)], 15, OWN), (RULES, [waiting(usage=1.0), bucket(-1.0)], 15, OWN)],
         # mutations leave it open: the bucket may have been in debt between two collections, as the request time may
         # have been above its limit
         *(
-            [(RULES, [ON_CONTROLLER, waiting(), entity(MUTATION, "bob", usage=rate, tokens=20.0)], 15, UNKNOWN), (RULES, FULL, 60, UNKNOWN), (RULES, FULL, 1, OWN)]
+            [
+                (RULES, [ON_CONTROLLER, waiting(), entity(MUTATION, "bob", usage=rate, tokens=20.0)], 15, UNKNOWN),
+                (RULES, FULL, 60, UNKNOWN),
+                (RULES, FULL, 1, OWN),
+            ]
             for rate in (0.1, None, nan)
         ),
         # whose clients are under a mutation quota is worked out again when the rules change
-        [(FOR_CAROL, [waiting()], 15, OWN), (RULES, [waiting()], 15, UNKNOWN), ({REQUEST: RULES[REQUEST]}, [waiting()], 15, OWN)],
+        [
+            (FOR_CAROL, [waiting()], 15, OWN),
+            (RULES, [waiting()], 15, UNKNOWN),
+            ({REQUEST: RULES[REQUEST]}, [waiting()], 15, OWN),
+        ],
     ]
 )  # fmt: skip
 def test_cause_over_several_collections(history: list[tuple[Rules, list[Numbers], float, ThrottleCause]]) -> None:

@@ -38,9 +38,19 @@ def used(usage: float | None, kind: QuotaType = PRODUCE, *, throttle_ms: float =
     "history",
     [
         # real traffic goes up and down: a series must not flicker within the minute
-        [(ALICE, used(10.0), 15, False), *((ALICE, used(usage), 15, True) for usage in (20.0, 19.0, 19.5, 19.0, 19.0)), (ALICE, used(18.0), 1, False)],
+        [
+            (ALICE, used(10.0), 15, False),
+            *((ALICE, used(usage), 15, True) for usage in (20.0, 19.0, 19.5, 19.0, 19.0)),
+            (ALICE, used(18.0), 1, False),
+        ],
         # one that comes back within the minute is as recent as before, though it is idle now
-        [(ALICE, used(10.0), 15, False), (ALICE, used(20.0), 15, True), (ALICE, {}, 15, False), (ALICE, used(0.0), 15, True), (ALICE, used(0.0), 31, False)],
+        [
+            (ALICE, used(10.0), 15, False),
+            (ALICE, used(20.0), 15, True),
+            (ALICE, {}, 15, False),
+            (ALICE, used(0.0), 15, True),
+            (ALICE, used(0.0), 31, False),
+        ],
         # it is compared with the last collection alone
         [(ALICE, used(10.0), 15, False), (ALICE, used(10.0), 15, False), (ALICE, used(15.0), 15, True)],
         # a starved consumer has no rate, but its throttle grows
@@ -50,14 +60,22 @@ def used(usage: float | None, kind: QuotaType = PRODUCE, *, throttle_ms: float =
         [(ALICE, used(100.0), 15, False), (ALICE, used(109.0), 15, False)],
         [(ALICE, used(100.0, MUTATION), 15, False), (ALICE, used(199.0, MUTATION), 15, False)],
         # decay, an unrecorded fetch and a number that is gone are no traffic
-        *([(ALICE, used(10.0), 15, False), (ALICE, used(usage), 15, False)] for usage in (10.0, 5.0, 0.0, -50.0, nan, None)),
+        *(
+            [(ALICE, used(10.0), 15, False), (ALICE, used(usage), 15, False)]
+            for usage in (10.0, 5.0, 0.0, -50.0, nan, None)
+        ),
         # a fetch that was taken back leaves a negative rate, which fades
         [(ALICE, used(-100.0, QuotaType.FETCH), 15, False), (ALICE, used(-1.0, QuotaType.FETCH), 15, False)],
         # what was in use under a rule that went is compared, not taken for new, and its last traffic is no rise
         [(CLIENTS, used(10.0), 15, True), (ALICE, used(9.0), 15, False)],
         [(CLIENTS, used(10.0), 15, True), *((ALICE, used(usage), 15, False) for usage in (5_000.0, 4_000.0, 0.0))],
         # the rule that was missing is known now, and it does not explain the bean either
-        [(ALICE, used(10.0), 15, False), (ALICE, used(20.0), 15, True), (PAIRS, used(20.0), 15, False), (PAIRS, used(20.0), 15, False)],
+        [
+            (ALICE, used(10.0), 15, False),
+            (ALICE, used(20.0), 15, True),
+            (PAIRS, used(20.0), 15, False),
+            (PAIRS, used(20.0), 15, False),
+        ],
         # limits that are read again are the same rules
         [(ALICE, used(10.0), 15, False), ({**ALICE}, used(20.0), 15, True)],
         # an hour back must not mean an hour of stale beans
@@ -205,9 +223,17 @@ def test_each_broker_is_judged_by_its_own_release() -> None:
         (ALICE, [entity(PRODUCE, "carol", usage=0.0), BOB_APP], {("carol", ""), ("bob", "app")}),
         (CLIENTS, [APP, BOB_APP], {("", "app"), ("bob", "app")}),
         ({PRODUCE: {QuotaEntity(None, "x"): 5.0}}, [APP, BOB_APP], {("bob", "app")}),
-        ({PRODUCE: {QuotaEntity(None, "x"): 5.0}}, [entity(PRODUCE, "", "etl", usage=0.0), BOB_APP], {("", "etl"), ("bob", "app")}),
+        (
+            {PRODUCE: {QuotaEntity(None, "x"): 5.0}},
+            [entity(PRODUCE, "", "etl", usage=0.0), BOB_APP],
+            {("", "etl"), ("bob", "app")},
+        ),
         # one of a group, or of another type, is no traffic of this one
-        ({**ALICE, **USER_FETCH}, [BOB, entity(QuotaType.FETCH, "bob", "app", usage=9.0)], {("bob", ""), ("bob", "app")}),
+        (
+            {**ALICE, **USER_FETCH},
+            [BOB, entity(QuotaType.FETCH, "bob", "app", usage=9.0)],
+            {("bob", ""), ("bob", "app")},
+        ),
         (ALICE, [BOB, entity(PRODUCE, "", "app", usage=9.0)], {("bob", ""), ("", "app")}),
         # no rule is left: all that has traffic is in use
         ({}, [entity(PRODUCE, "bob", usage=3.0), entity(PRODUCE, "carol", usage=0.0)], {("bob", "")}),

@@ -201,10 +201,24 @@ def test_settings_are_passed_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("sasl", "credential"),
     [
-        ({"mechanism": "OAUTHBEARER", "token_url": "https://sso:1/t?a=b", "client_id": "me", "client_secret": "s3cret"}, "the token of the token endpoint https://sso:1/t"),
+        (
+            {
+                "mechanism": "OAUTHBEARER",
+                "token_url": "https://sso:1/t?a=b",
+                "client_id": "me",
+                "client_secret": "s3cret",
+            },
+            "the token of the token endpoint https://sso:1/t",
+        ),
         ({"mechanism": "OAUTHBEARER", "token_file": "/run/token"}, "the token of the token file /run/token"),
-        ({"mechanism": "OAUTHBEARER", "token_command": "'/opt/a b' --key s3cret"}, "the token of the token command /opt/a b"),
-        ({"mechanism": "OAUTHBEARER", "token_command": ["/opt/a b", "s3cret"]}, "the token of the token command /opt/a b"),
+        (
+            {"mechanism": "OAUTHBEARER", "token_command": "'/opt/a b' --key s3cret"},
+            "the token of the token command /opt/a b",
+        ),
+        (
+            {"mechanism": "OAUTHBEARER", "token_command": ["/opt/a b", "s3cret"]},
+            "the token of the token command /opt/a b",
+        ),
         ({"mechanism": "AWS_MSK_IAM", "region": "eu-west-1"}, "the token of AWS IAM"),
         ({"mechanism": "GSSAPI", "service_name": "k"}, "the Kerberos ticket"),
     ]

@@ -35,7 +35,8 @@ HOSTILE = "</title><script>document.title='hit'</script><img src=x onerror=docum
 WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 BROKEN = """
 [...document.querySelectorAll("td > span")].filter(e => {
-  const range = document.createRange(); range.selectNodeContents(e); return e.innerText === "unknown" && range.getClientRects().length > 1; }).length
+  const range = document.createRange(); range.selectNodeContents(e);
+  return e.innerText === "unknown" && range.getClientRects().length > 1; }).length
 """
 """Cells with a word on two lines."""
 DRAWN = "[...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width > 5).length"
@@ -47,9 +48,11 @@ CONTRAST = """
     .map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };
   const paper = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
     if (!/, 0\\)$/.test(c)) return c; } return "rgb(255, 255, 255)"; };
-  const texts = [...document.querySelectorAll("body *")].filter(e => [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())
+  const texts = [...document.querySelectorAll("body *")].filter(e =>
+    [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())
     && !e.closest("svg, .skip") && e.getClientRects().length);
-  return Math.min(...texts.map(e => { const [a, b] = [light(getComputedStyle(e).color), light(paper(e))].sort((x, y) => y - x);
+  return Math.min(...texts.map(e => {
+    const [a, b] = [light(getComputedStyle(e).color), light(paper(e))].sort((x, y) => y - x);
     return (a + .05) / (b + .05); }));
 })()
 """
@@ -249,7 +252,8 @@ def test_keyboard(chromium: Browser, url: str) -> None:
 ENTITY = f"entity?{urlencode({'user': HOSTILE, 'client_id': HOSTILE})}"
 CUT = """
 [...document.querySelectorAll("body *:not(option)")].filter(e => e.getClientRects().length && !e.closest(".skip, svg"))
-  .filter(e => { const r = e.getBoundingClientRect(); return r.left < 0 || r.right > document.documentElement.clientWidth + 1; })
+  .filter(e => { const r = e.getBoundingClientRect();
+    return r.left < 0 || r.right > document.documentElement.clientWidth + 1; })
   .map(e => e.outerHTML.slice(0, 200))
 """
 """What is not wholly within the window, scrolling aside."""

@@ -252,7 +252,9 @@ def test_shadows() -> None:
     """The page shows each shadow with the entity nearest to its limit; unknown is no zero, and names are text."""
     busy = Shadow(
         name=HOSTILE,
-        entities=(in_shadow(usage(user=HOSTILE, limit=10.0, usage=20.0, throttle_time_seconds=11.0), ThrottleChange.NEW),),
+        entities=(
+            in_shadow(usage(user=HOSTILE, limit=10.0, usage=20.0, throttle_time_seconds=11.0), ThrottleChange.NEW),
+        ),
         evaluated={(QuotaType.PRODUCE, "1"): 8},
         changes={(QuotaType.PRODUCE, "1"): changes(new=3, longer=1, shorter=4, ended=6, unchanged=5)},
         unevaluated={(QuotaType.FETCH, "1", "finer"): 2}

@@ -36,7 +36,8 @@ def test_everything_said() -> None:
     """A query with every parameter gives an address that is read as the same query."""
     address = EVERYTHING.address
     assert address == (
-        "?sort=delay&reverse=1&show=near&type=controller_mutation&q=a%26b%3D%C3%BC&broker=7&team=pay+%26+co&offset=100&size=25"
+        "?sort=delay&reverse=1&show=near&type=controller_mutation&q=a%26b%3D%C3%BC&broker=7&team=pay+%26+co&"
+        "offset=100&size=25"
     )
     parameters = dict(parse_qsl(address[1:]))
     for further in ({}, {"reverse": "true", "team": "pay & co\n"}):

@@ -87,7 +87,10 @@ async def test_every_document_is_served(served: Served, name: str) -> None:
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("entities?usr=alice", "unknown parameter 'usr': /api/v1/entities has sort, reverse, show, type, q, broker, team,"),
+        (
+            "entities?usr=alice",
+            "unknown parameter 'usr': /api/v1/entities has sort, reverse, show, type, q, broker, team,",
+        ),
         ("episodes?q=alice", "unknown parameter 'q': /api/v1/episodes has user, client_id, type, since, offset, size"),
         ("rules?user=alice", "unknown parameter 'user': /api/v1/rules has "),
         ("explain?q=alice", "unknown parameter 'q': /api/v1/explain has user, client_id, offset, size"),
@@ -182,7 +185,18 @@ async def test_the_guide_for_assistants_leads_to_what_is_served(served: Served) 
 @pytest.mark.parametrize("path", ["entity", "api/v1/explain"])
 @pytest.mark.parametrize(
     "name",
-    ["%00", "%ff%fe", "%ED%A0%80", "%3Cscript%3E", "%E2%80%AEx%0A", "a/../b", "%2e%2e%2f", "x" * 3_000, "%0A" * 1_000, "User:alice"]
+    [
+        "%00",
+        "%ff%fe",
+        "%ED%A0%80",
+        "%3Cscript%3E",
+        "%E2%80%AEx%0A",
+        "a/../b",
+        "%2e%2e%2f",
+        "x" * 3_000,
+        "%0A" * 1_000,
+        "User:alice",
+    ]
 )  # fmt: skip
 async def test_any_name_can_be_asked_for(served: Served, path: str, name: str) -> None:
     """Any user and client-id get an answer as text, never an error."""

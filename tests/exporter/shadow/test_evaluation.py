@@ -204,7 +204,12 @@ def _seconds(kind: QuotaType, rate: float, bound: float) -> float:
 
 def reported(shadow: Shadow) -> Outcome:
     predictions = {
-        (entity_usage.entity.user, entity_usage.entity.client_id): Prediction(entity_usage.utilization or 0.0, entity_usage.throttle_time_seconds, entity_usage.change, entity_usage.held_back)
+        (entity_usage.entity.user, entity_usage.entity.client_id): Prediction(
+            entity_usage.utilization or 0.0,
+            entity_usage.throttle_time_seconds,
+            entity_usage.change,
+            entity_usage.held_back,
+        )
         for entity_usage in shadow.entities
     }  # fmt: skip
     unknown = Counter[str]()

@@ -105,7 +105,10 @@ def test_a_page_is_looked_at_again_only_when_its_series_change() -> None:
 
 
 def test_series_named_like_quota_metrics_are_counted_where_no_dialect_places_them() -> None:
-    page = b'kafka_server_quota_byte_rate{client_id="writer",type="Produce"} 5\nkafka_server_quota_throttle_time{client_id="writer",type="Produce"} 5\n'
+    page = (
+        b'kafka_server_quota_byte_rate{client_id="writer",type="Produce"} 5\n'
+        b'kafka_server_quota_throttle_time{client_id="writer",type="Produce"} 5\n'
+    )
     unplaced = TextReader().read(page).coverage.unplaced
     assert unplaced is None or (unplaced.count, unplaced.labels) == (2, ("client_id", "type"))
 

@@ -23,7 +23,10 @@ def read(*lines: str) -> TextPage:
 
 def test_an_object_name_says_everything() -> None:
     """The object name overrules labels, which a rule has cut or lost; names that Java quotes are unquoted."""
-    line = 'kafka_server_quota_byte_rate{_objectname="kafka.server<type=Produce, user=svc%%3Aa, client-id=%s><>byte-rate",resource="Produce"} %d'
+    line = (
+        'kafka_server_quota_byte_rate{_objectname="kafka.server<type=Produce, user=svc%%3Aa, '
+        'client-id=%s><>byte-rate",resource="Produce"} %d'
+    )
     page = read(line % ("app", 1), line % (r"\"a, b=c\"", 2))
     produce = ("type", "Produce"), ("user", "svc%3Aa")
     assert names(page) == {(("client-id", "app"), *produce), (("client-id", "a, b=c"), *produce)}

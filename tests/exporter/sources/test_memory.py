@@ -88,7 +88,8 @@ from quotascope.exporter.errors import SourceError
 from quotascope.exporter.discovery.build import build_source
 
 async def read(url):
-    source = build_source(SourceConfig(url=url, timeout_seconds=200, dialect="jolokia" if "jolokia" in url else "prometheus"))
+    dialect = "jolokia" if "jolokia" in url else "prometheus"
+    source = build_source(SourceConfig(url=url, timeout_seconds=200, dialect=dialect))
     try:
         await source.read()
     except SourceError as error:
@@ -99,7 +100,8 @@ async def read(url):
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))  # for whatever is not bounded
 for url in sys.argv[1:]:
     asyncio.run(read(url))
-    peak = re.search(r"VmHWM:\s*(\d+) kB", open("/proc/self/status").read())  # getrusage's begins with that of the parent
+    # getrusage's begins with that of the parent
+    peak = re.search(r"VmHWM:\s*(\d+) kB", open("/proc/self/status").read())
     print(url.rpartition("/")[2], int(peak[1]) >> 10, file=sys.stderr)
 """
 

@@ -110,13 +110,31 @@ def plain(kafka: Cluster, **changes: Any) -> HttpTarget:
         # Java hangs up without a word
         (lambda _, secured: HttpTarget(url=secured.url.replace("https:", "http:")), SourceError, "https"),
         # Jolokia is not at the root
-        (lambda kafka, _: plain(kafka, url=plain(kafka).url.replace("/jolokia", "/nothing")), SourceUnreadable, "/jolokia"),
+        (
+            lambda kafka, _: plain(kafka, url=plain(kafka).url.replace("/jolokia", "/nothing")),
+            SourceUnreadable,
+            "/jolokia",
+        ),
         # another agent, and the broker's own port
         (lambda kafka, _: plain(kafka, url=kafka.nodes[1].agents.jmx_exporter), SourceUnreadable, ""),
-        (lambda kafka, _: plain(kafka, url=f"http://{kafka.admin}/jolokia", timeout_seconds=0.5), (SourceUnreachable, SourceUnreadable), ""),
+        (
+            lambda kafka, _: plain(kafka, url=f"http://{kafka.admin}/jolokia", timeout_seconds=0.5),
+            (SourceUnreachable, SourceUnreadable),
+            "",
+        ),
         (lambda kafka, _: plain(kafka, max_bytes=100), SourceUnreadable, "longer than"),
     ],
-    ids=["wrong password", "no password", "unknown authority", "https to plain", "plain to https", "path", "other agent", "listener", "too long"]
+    ids=[
+        "wrong password",
+        "no password",
+        "unknown authority",
+        "https to plain",
+        "plain to https",
+        "path",
+        "other agent",
+        "listener",
+        "too long",
+    ]
 )  # fmt: skip
 async def test_what_goes_wrong_says_what_to_look_at(
     kafka: Cluster,

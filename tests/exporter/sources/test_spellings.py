@@ -217,7 +217,10 @@ CONTRADICTIONS: Mapping[str, Contradict] = {
     "a label of another name": lambda spelling, key, value: (
         spelling.line(*key, value, tenant="a") + spelling.line(*key, value, tenant="b")
     ),
-    "two node ids": lambda *_: 'kafka_server_app_info_start_time_ms{client_id="1"} 5\nkafka_server_app_info_start_time_ms{client_id="2"} 5\n',
+    "two node ids": lambda *_: (
+        'kafka_server_app_info_start_time_ms{client_id="1"} 5\n'
+        'kafka_server_app_info_start_time_ms{client_id="2"} 5\n'
+    ),
 }  # fmt: skip
 
 
@@ -228,7 +231,11 @@ RULES_FOR_CLIENT_IDS = Spelling(
 
 
 @pytest.mark.parametrize("contradiction", CONTRADICTIONS)
-@example(chosen=random.Random(1), spelling=RULES_FOR_CLIENT_IDS, values={(QuotaType.PRODUCE, "", "alice"): 1.0})  # noqa: S311 - an order
+@example(
+    chosen=random.Random(1),  # noqa: S311 - an order
+    spelling=RULES_FOR_CLIENT_IDS,
+    values={(QuotaType.PRODUCE, "", "alice"): 1.0},
+)
 @given(chosen=st.randoms(), spelling=spellings, values=found_on_broker)
 def test_no_contradictory_page_is_read(
     contradiction: str,

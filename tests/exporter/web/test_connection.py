@@ -132,7 +132,8 @@ async def test_clients_share_an_answer_in_pieces() -> None:
         for _, write in streams:
             write.write(ASK)
         pool = served.server._pool
-        while in_answer(pool) < len(streams) or not all(each._paused for each in pool._all):  # noqa: ASYNC110 - it comes by itself
+        # aiohttp pauses a connection by itself, without an event
+        while in_answer(pool) < len(streams) or not all(each._paused for each in pool._all):  # noqa: ASYNC110
             await asyncio.sleep(0.001)
         held = sum(each._wire.get_write_buffer_size() for each in pool._all if each._wire)
         assert held <= len(streams) * 4 * PIECE_BYTES

@@ -192,7 +192,8 @@ async def test_few_files_may_be_opened(tmp_path: Path) -> None:
     )
     ask = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     process = await asyncio.create_subprocess_exec(
-        "bash", "-c", 'ulimit -n 64; exec "$@"', "-", str(Path(sys.executable).with_name("quotascope")), "serve", "--config", str(config),
+        "bash", "-c", 'ulimit -n 64; exec "$@"', "-", str(Path(sys.executable).with_name("quotascope")), "serve",
+        "--config", str(config),
         stderr=asyncio.subprocess.PIPE
     )  # fmt: skip
     lines: list[dict[str, Any]] = []

@@ -100,7 +100,11 @@ async def test_plain_http_to_tls(tmp_path: Path, certificates: Certificates) -> 
     ("section", "version", "suite"),
     [
         ({}, "TLSv1.3", None),
-        ({"max_version": "TLS12", "cipher_suites": ["TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"]}, "TLSv1.2", "ECDHE-ECDSA-CHACHA20-POLY1305"),
+        (
+            {"max_version": "TLS12", "cipher_suites": ["TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"]},
+            "TLSv1.2",
+            "ECDHE-ECDSA-CHACHA20-POLY1305",
+        ),
     ]
 )  # fmt: skip
 async def test_versions_and_suites(

@@ -76,23 +76,47 @@ def test_an_empty_file_protects_nothing(folder: Path, text: str) -> None:
     ("text", "expected"),
     [
         ("tls_config: {}", "unknown key 'tls_config'; did you mean 'tls_server_config'?"),
-        (f"tls_server_config:\n{FILES}  cert_fiel: x", "line 4: unknown key 'cert_fiel' under tls_server_config; did you mean 'cert_file'?"),
+        (
+            f"tls_server_config:\n{FILES}  cert_fiel: x",
+            "line 4: unknown key 'cert_fiel' under tls_server_config; did you mean 'cert_file'?",
+        ),
         ("tls_server_config:\n  key_file: server.key", "tls_server_config lacks the key 'cert_file'"),
         ("tls_server_config:\n  cert_file: nope.pem\n  key_file: server.key", "line 2: tls_server_config.cert_file"),
-        (f"tls_server_config:\n{FILES}  client_auth_type: RequireAnyClientCert", "line 4: tls_server_config.client_auth_type RequireAnyClientCert accepts certificates without verifying them"),
+        (
+            f"tls_server_config:\n{FILES}  client_auth_type: RequireAnyClientCert",
+            (
+                "line 4: tls_server_config.client_auth_type RequireAnyClientCert accepts certificates without "
+                "verifying them"
+            ),
+        ),
         (f"tls_server_config:\n{FILES}  client_auth_type: RequestClientCert", "which Python's ssl cannot"),
-        (f"tls_server_config:\n{FILES}  client_auth_type: Sometimes", "expected one of NoClientCert, VerifyClientCertIfGiven, RequireAndVerifyClientCert"),
-        (f"tls_server_config:\n{FILES}  client_auth_type: RequireAndVerifyClientCert", "RequireAndVerifyClientCert needs client_ca_file"),
+        (
+            f"tls_server_config:\n{FILES}  client_auth_type: Sometimes",
+            "expected one of NoClientCert, VerifyClientCertIfGiven, RequireAndVerifyClientCert",
+        ),
+        (
+            f"tls_server_config:\n{FILES}  client_auth_type: RequireAndVerifyClientCert",
+            "RequireAndVerifyClientCert needs client_ca_file",
+        ),
         (f"tls_server_config:\n{FILES}  client_ca_file: ca.pem", "client_ca_file needs a client_auth_type"),
         (f"tls_server_config:\n{FILES}  client_allowed_sans: [a]", "client_allowed_sans needs a client_auth_type"),
         (f"tls_server_config:\n{FILES}  min_version: TLS11", "line 4: tls_server_config.min_version TLS11 is broken"),
         (f"tls_server_config:\n{FILES}  max_version: SSL30", "expected one of TLS12, TLS13"),
         (f"tls_server_config:\n{FILES}  min_version: TLS13\n  max_version: TLS12", "min_version is above max_version"),
-        (f"tls_server_config:\n{FILES}  cipher_suites: [TLS_RSA_WITH_RC4_128_SHA]", "expected one of TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA"),
-        (f"tls_server_config:\n{FILES}  max_version: TLS12\n  cipher_suites: [TLS_AES_128_GCM_SHA256]", "cipher_suites has none for max_version TLS12"),
+        (
+            f"tls_server_config:\n{FILES}  cipher_suites: [TLS_RSA_WITH_RC4_128_SHA]",
+            "expected one of TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
+        ),
+        (
+            f"tls_server_config:\n{FILES}  max_version: TLS12\n  cipher_suites: [TLS_AES_128_GCM_SHA256]",
+            "cipher_suites has none for max_version TLS12",
+        ),
         (f"tls_server_config:\n{FILES}  curve_preferences: [X25519]", "Python's ssl cannot order curves"),
         (f"tls_server_config:\n{FILES}  key: hunter2", "line 4: tls_server_config.key cannot be given here"),
-        ("http_server_config:\n  headers:\n    X-Powered-By: tea", "line 3: http_server_config.headers.X-Powered-By expected one of Strict-Transport-Security"),
+        (
+            "http_server_config:\n  headers:\n    X-Powered-By: tea",
+            "line 3: http_server_config.headers.X-Powered-By expected one of Strict-Transport-Security",
+        ),
         ("http_server_config:\n  headers:\n    X-Frame-Options: maybe", "expected deny or sameorigin"),
         ('http_server_config:\n  headers:\n    X-XSS-Protection: "1\\r\\nX-Evil: 1"', "holds a line end"),
         ("http_server_config:\n  headers:\n    Strict-Transport-Security: max-age=1", "needs tls_server_config"),
@@ -102,7 +126,10 @@ def test_an_empty_file_protects_nothing(folder: Path, text: str) -> None:
         (f"basic_auth_users:\n  bob: {HASH.replace('$04$', '$31$')}", "has the cost 31: it must be 4 to 18"),
         (f"basic_auth_users:\n  'a:b': {HASH}", "must not contain a colon"),
         (f"basic_auth_users:\n  bob: {HASH}\n  bob: {HASH}", "line 3: the key 'bob' is there already in line 2"),
-        ("basic_auth_users:\n  bob: ${HOME}\n", "line 2: basic_auth_users.bob is not a bcrypt hash"),  # the same for all exporters
+        (
+            "basic_auth_users:\n  bob: ${HOME}\n",  # the same for all exporters
+            "line 2: basic_auth_users.bob is not a bcrypt hash",
+        ),
         ("basic_auth_users: hunter2", "line 1: basic_auth_users: expected keys and values"),
         ("basic_auth_users: [", "not valid YAML"),
     ]

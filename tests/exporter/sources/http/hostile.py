@@ -89,7 +89,10 @@ LONG: Mapping[str, Hostile] = {
     "endless line": Hostile(endlessly(OK + b"\r\n", b"x" * 60_000), _ENDLESS),
     "gigantic by its own account": Hostile(endlessly(OK + b"Content-Length: 9999999999999\r\n\r\n", _PIECE), _ENDLESS),
     "gzip bomb": Hostile(body(_BOMB, _ENCODED), _ENDLESS),
-    "gzip bomb in chunks": Hostile(answering(OK + _ENCODED + b"\r\n", b"Transfer-Encoding: chunked\r\n\r\n", chunk(_BOMB)), _ENDLESS),
+    "gzip bomb in chunks": Hostile(
+        answering(OK + _ENCODED + b"\r\n", b"Transfer-Encoding: chunked\r\n\r\n", chunk(_BOMB)),
+        _ENDLESS,
+    ),
     "endless header": Hostile(endlessly(OK + b"X: ", b"x" * 60_000), _NOT_HTTP),
     "endless headers": Hostile(endlessly(OK, b"X: x\r\n" * 9_000), _NOT_HTTP),
     "endless status": Hostile(endlessly(b"HTTP/1.1 200 ", b"x" * 60_000), _NOT_HTTP),
@@ -100,10 +103,16 @@ LONG: Mapping[str, Hostile] = {
 LYING: Mapping[str, Hostile] = {
     "hangs up at once": Hostile(answering(), "connection ended before"),
     "shorter than it says": Hostile(answering(OK + b"Content-Length: 99\r\n\r\nkafka_x 1\n"), _CUT),
-    "longer than it says": Hostile(answering(OK + b"Content-Length: 9\r\n\r\nkafka_x 12345\n"), f"middle of a line|not JSON|{_NOT_HTTP}"),
+    "longer than it says": Hostile(
+        answering(OK + b"Content-Length: 9\r\n\r\nkafka_x 12345\n"),
+        f"middle of a line|not JSON|{_NOT_HTTP}",
+    ),
     "negative length": Hostile(answering(OK + b"Content-Length: -1\r\n\r\nkafka_x 1\n"), _NOT_HTTP),
     "no number as length": Hostile(answering(OK + b"Content-Length: nan\r\n\r\nkafka_x 1\n"), _NOT_HTTP),
-    "two lengths": Hostile(answering(OK + b"Content-Length: 3\r\nContent-Length: 10\r\n\r\nkafka_x 1\n"), f"{_NOT_HTTP}|middle of a line|not JSON"),
+    "two lengths": Hostile(
+        answering(OK + b"Content-Length: 3\r\nContent-Length: 10\r\n\r\nkafka_x 1\n"),
+        f"{_NOT_HTTP}|middle of a line|not JSON",
+    ),
     "chunk of no size": Hostile(answering(_CHUNKED + chunk(b"kafka_x 1\n", b"zz")), f"{_NOT_HTTP}|{_CUT}"),
     "chunk too large": Hostile(answering(_CHUNKED + chunk(b"kafka_x 1\n", b"fff")), _CUT),
     "chunk too small": Hostile(answering(_CHUNKED + chunk(b"kafka_x 1\n", b"3")), f"{_NOT_HTTP}|{_CUT}"),
@@ -129,7 +138,10 @@ MALFORMED: Mapping[str, Hostile] = {
     "deep": Hostile(body(b"[" * 200_000), _NOT_TEXT),
     "deep objects": Hostile(body(b'{"a":' * 40_000), _NOT_TEXT),
     "deep and closed": Hostile(body(b"[" * 900 + b"]" * 900), f"{_NOT_TEXT}|is not a list of"),
-    "deep where a text belongs": Hostile(body(b'{"status":' + b"[" * 900 + b"]" * 900 + b"}"), f"{_NOT_TEXT}|cannot read"),
+    "deep where a text belongs": Hostile(
+        body(b'{"status":' + b"[" * 900 + b"]" * 900 + b"}"),
+        f"{_NOT_TEXT}|cannot read",
+    ),
     "a number without end": Hostile(body(b"9" * 200_000), _NOT_TEXT),
     "half a JSON": Hostile(body(jolokia_of(b'"a:b=c":{"d":1}')[:-30]), _NOT_TEXT),
     "not UTF-8": Hostile(body(b'kafka_server_Produce_byte_rate{user="\xff\xfe"} 1\n'), _NOT_TEXT),
@@ -137,7 +149,10 @@ MALFORMED: Mapping[str, Hostile] = {
     "no label": Hostile(body(b"kafka_server_Produce_byte_rate{=} 1\n"), _NOT_TEXT),
     "open label": Hostile(body(b'kafka_server_Produce_byte_rate{user="' + b"x" * 99_999 + b"\n"), _NOT_TEXT),
     "no node": Hostile(body(b"kafka_x 1\n"), "does not report its id|not JSON"),
-    "endless node id": Hostile(body(b'kafka_server_app_info_StartTimeMs{id="%s"} 1\n' % (b"1" * 9_000)), "does not report its id|not JSON"),
+    "endless node id": Hostile(
+        body(b'kafka_server_app_info_StartTimeMs{id="%s"} 1\n' % (b"1" * 9_000)),
+        "does not report its id|not JSON",
+    ),
     "no beans": Hostile(body(jolokia({})), f"does not report its id|{_NOT_TEXT}"),
 }  # fmt: skip
 """They speak HTTP as they should, but nothing that a node says."""
