@@ -1,8 +1,9 @@
 """
-Simulates by new seeds: `make simulate`, for hours with ARGS='--seconds 7200', or again with ARGS='--only exporter --seed 4711'.
+Simulates by new seeds: `make simulate`.
 
-`history` are commands that are killed and overtaken, `exporter` is the exporter's core among agents that misbehave, `listener` is the Spark listener on
-events that are lost, late, damaged or contradict each other.
+It runs for hours with ARGS='--seconds 7200', and repeats a seed with ARGS='--only exporter --seed 4711'. `history` are
+commands that are killed and overtaken, `exporter` is the exporter's core among agents that misbehave, `listener` is the
+Spark listener on events that are lost, late, damaged or contradict each other.
 """
 
 import argparse
@@ -57,7 +58,8 @@ def _broken(name: str, options: argparse.Namespace) -> int:
     seconds = time.monotonic() - began
     if broken:
         _say(
-            f"Put the seed into FOUND of the tests of this simulation once it holds; again: ARGS='--only {name} --seed SEED'"
+            "Put the seed into FOUND of the tests of this simulation once it holds; "
+            f"again: ARGS='--only {name} --seed SEED'"
         )
     _say(f"{name}: {seeds} seeds in {seconds:.0f} s, {60 * seeds / seconds:.0f} a minute, {broken} do not hold")
     return int(broken > 0)

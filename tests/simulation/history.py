@@ -1,7 +1,8 @@
 """
-A usage history under fire: commands that are killed at any point of their writes, or overtaken there by others, and damage in between.
+A usage history under fire: commands that are killed or overtaken at any point of their writes, and damage in between.
 
-All runs in one process and one thread. Where a command writes (`POINTS`) the seed decides whether it is killed, or other commands come first.
+All runs in one process and one thread. Where a command writes (`POINTS`) the seed decides whether it is killed, or
+other commands come first.
 A killed command does nothing more, not even what it does after an error; its sign of life stays. What must hold:
 
 - a command ends as it should, or with an error of the pipeline that says why
@@ -9,8 +10,9 @@ A killed command does nothing more, not even what it does after an error; its si
 - without damage, one more ingest of all logs succeeds, and then every row is there, in each table, once
 - with damage, what is read without an error is what was there before; after a repair and one more ingest the same holds
 
-A seed opens about 400 Delta tables, each by a replay of its log in delta-rs: about 40 % of the time of a seed, and more than what a thousand seeds a minute
-on one core would have. The rest is Parquet: reading what steps have changed, and writing small files.
+A seed opens about 400 Delta tables, each by a replay of its log in delta-rs: about 40 % of the time of a seed, and more
+than a thousand seeds a minute on one core would have. The rest is Parquet: reading what steps have changed, and writing
+small files.
 """
 
 import shutil

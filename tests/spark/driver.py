@@ -1,4 +1,4 @@
-"""A driver that calls the functions that it is asked for, one line of JSON after the other: `python -m tests.spark.driver`."""
+"""A driver that calls the functions that lines of JSON ask for: `python -m tests.spark.driver`."""
 
 import importlib
 import json

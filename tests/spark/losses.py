@@ -140,7 +140,7 @@ def _waiting(spark: SparkSession, reported: Path) -> None:
 
 
 def speculated(spark: SparkSession) -> None:
-    """The copy of a slow task wins while another task runs, and the original is killed; needs two hosts and speculation."""
+    """The copy of a slow task wins while another task runs; the original is killed. Needs two hosts and speculation."""
     numbers = spark.sparkContext.parallelize(range(6), 6)
     numbers.mapPartitionsWithIndex(_slow_at_first).count()
     settle(spark)

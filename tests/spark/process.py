@@ -90,7 +90,11 @@ def spark_process(
     path: Sequence[Path] = (),
     root: Path = ROOT,
 ) -> Iterator[SparkProcess]:
-    """A driver with a session, and all that it needs in `folder` and `path`, until the block ends; another `root` is another checkout's."""
+    """
+    Run a driver with a session, and all that it needs in `folder` and `path`, until the block ends.
+
+    Another `root` is another checkout's.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     log, python = folder / "driver.log", sys.executable
     environment = variables(version, folder, *path)

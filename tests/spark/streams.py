@@ -14,7 +14,7 @@ NAME = "clicks"
 
 
 def restarted(spark: SparkSession) -> None:
-    """A query that makes progress, is stopped, starts again, fails by confluent-kafka's error 89, and starts a last time."""
+    """A query makes progress, is stopped, starts again, fails by confluent-kafka's error 89, and starts a last time."""
     folder = Path(mkdtemp(prefix="query-"))
     refusing = folder / "refusing"
     _progress(_start(spark, folder), 1)

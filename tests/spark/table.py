@@ -62,8 +62,8 @@ LOCAL_ROWS = (
 )
 ALONE = Row(case=losses.shuffle_lost, failures={"fetch_failed": 1}, stage_retries=2)
 """
-For a Spark that ends soon: in local mode a failed fetch takes the driver out of the block manager's books, it cannot come back, and after
-ten minutes of refused heartbeats its executor, which is the JVM itself, exits.
+For a Spark that ends soon: in local mode a failed fetch takes the driver out of the block manager's books, it cannot
+come back, and after ten minutes of refused heartbeats its executor, which is the JVM itself, exits.
 """
 CLUSTER_ROWS = (
     Row(case=losses.jvm_quota, failures={"kafka_quota": 1}),

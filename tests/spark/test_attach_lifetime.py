@@ -106,7 +106,7 @@ def _touch(listener: Listener, before: int, started: str) -> None:
 
 
 def kill(driver: SparkProcess, started: Path, pid: int) -> str:
-    """Kill the driver's Python in the middle of its job, and give what was written after that until the JVM was gone."""
+    """Kill the driver's Python in the middle of its job, and return what was written until the JVM was gone."""
     driver.send([f"{busy.__module__}:busy", [str(started)], {}])
     eventually(lambda: some([started] * started.exists()), seconds=120)
     before = len(driver.output())

@@ -1,4 +1,4 @@
-"""Under Spark Connect: a listener on two sessions of a real server, a client whose server is killed, and a replay of a frame."""
+"""Spark Connect: a listener on two sessions of a real server, a client whose server is killed, a replay of a frame."""
 
 import re
 import subprocess

@@ -1,7 +1,8 @@
 """
-The throttle times of Spark's own Kafka connector are those that the broker counted: a batch and a stream, read and written.
+The throttle times of Spark's own Kafka connector are those that the broker counted, of batches and streams.
 
-Batches are as the connector makes them, so that their counts are estimated from the clients' averages; streams have the reporter.
+Batches are as the connector makes them, so that their counts are estimated from the clients' averages; streams have the
+reporter.
 """
 
 import json
@@ -129,7 +130,7 @@ def test_stream_that_reads(
 def test_stream_that_writes(
     kafka: Cluster, quotas: Quotas, traffic: Traffic, driver: SparkProcess, full_topic: str, tmp_path: Path
 ) -> None:
-    """The reporter counts all that the broker reported to the producer, under its user and the client id that its quota is for."""
+    """The reporter counts all that the broker reported to the producer, under its user and its quota's client id."""
     options = limited(kafka, quotas, "svc:team a") | COUNTED
     options["kafka.client.id"] = "etl"
     source = {"kafka.bootstrap.servers": kafka.admin, "subscribe": full_topic, "startingOffsets": "earliest"}
@@ -141,11 +142,11 @@ def test_stream_that_writes(
 
 def test_time_to_catch_up(driver: SparkProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The listener predicts to a quota window when a throttled stream has read its backlog: by default, a tenth of two minutes.
+    The listener predicts to a quota window when a throttled stream has read its backlog.
 
-    Quota windows are 3 s in all, not 11 s; `make bench-catch-up` has those of 11 s, and minutes of backlog. The error is the median of the
-    predictions: a machine that stands still for a second moves one of them. The first two are by rates of hardly more than one tooth of the
-    broker's saw.
+    By default that is a tenth of two minutes. Quota windows are 3 s in all, not 11 s; `make bench-catch-up` has those
+    of 11 s, and minutes of backlog. The error is the median of the predictions: a machine that stands still for a
+    second moves one of them. The first two are by rates of hardly more than one tooth of the broker's saw.
     """
     window = 3
     monkeypatch.setattr(catching_up, "_QUOTA_WINDOW", float(window))

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.real
 
 RATE = 3_000.0
 RECORDS = 20
-"""Of a thousand bytes, in batches of at most five, by each of two producers: more than ten seconds' worth of the quota."""
+"""Of a thousand bytes, in batches of at most five, by each of two producers: over ten seconds' worth of the quota."""
 CLIENT = Client("alice", 'same \u2713 "id"', "write")
 
 
@@ -79,7 +79,11 @@ logger.gateway.level = debug
 
 
 def test_log_of_a_job(kafka: Cluster, traffic: Traffic, tmp_path: Path) -> None:
-    """The plugin adds one line at INFO that says where the metrics are, and nothing above it, by itself or through Kafka's own reporter of metrics."""
+    """
+    The plugin adds one line at INFO that says where the metrics are, and nothing above it.
+
+    That holds of the plugin itself and of Kafka's own reporter of metrics.
+    """
     settings = Login(kafka.sasl).java() | {"client.id": "etl"}
     text = "\\n".join(f"{key}={value}" for key, value in settings.items())
     write_jar(tmp_path / "plugin.jar")

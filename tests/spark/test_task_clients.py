@@ -1,4 +1,8 @@
-"""Real clients in tasks that partly fail, against a real broker's quotas, as docs/guides/spark-tasks.md shows them: the sums are what they got."""
+"""
+Real clients in tasks that partly fail, against a real broker's quotas, as docs/guides/spark-tasks.md shows them.
+
+The sums are the throttle times that the clients were sent.
+"""
 
 import re
 import subprocess
@@ -45,7 +49,11 @@ FLUSHES = 8
 """Of ten records each, in each attempt: the second attempt with a client id is throttled, and the third."""
 RECORDS = 10 * FLUSHES
 CLIENTS = 4
-"""Of each library: two tasks, of which the second fails at first; on a slow machine one more, so that it is throttled before."""
+"""
+Of each library: two tasks, of which the second fails at first.
+
+On a slow machine there is one more, so that it is throttled before.
+"""
 
 
 def librdkafka(login: Login, account: ThrottleAccount, side: Side, reported: Reported) -> dict[str, Any]:

@@ -129,7 +129,7 @@ def test_the_sum_over_attempts_is_the_truth(watched: Watched, reported: Reported
 
 
 def test_a_task_that_runs_its_function_again(watched: Watched, reported: Reported) -> None:
-    """The function runs under `coalesce`, for one partition after the other, in the same process: each time counts once."""
+    """The function runs under `coalesce`, for one partition after the other, in one process: each time counts once."""
     tasks(watched, reported, is_reported_late, 3).coalesce(1).count()
     counts = watched.counted(reported.client_id)
     assert (counts.throttled_ms, counts.responses) == (sum(reported.truth()), 6)

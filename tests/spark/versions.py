@@ -39,7 +39,11 @@ def folder(version: str) -> Path:
 
 
 def classes(version: str) -> Path:
-    """The folder of the archive of a driver's classes, whether it exists or not; that of the newest belongs to the environment that it is in."""
+    """
+    The folder of the archive of a driver's classes, whether it exists or not.
+
+    That of the newest belongs to the environment that it is in.
+    """
     if version == NEWEST:
         return class_data.archives(Path(sys.prefix), f"pyspark-{version} {sys.prefix}")
     return class_data.archives(cache(), f"pyspark-{version}")

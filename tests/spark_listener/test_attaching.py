@@ -165,7 +165,10 @@ class _FromJava(Exception):
 @pytest.mark.parametrize(
     ("error", "text"),
     [
-        (_FromJava(SimpleNamespace(toString=lambda: "java.lang.NoSuchMethodException: x\n  y")), "java.lang.NoSuchMethodException: x y"),
+        (
+            _FromJava(SimpleNamespace(toString=lambda: "java.lang.NoSuchMethodException: x\n  y")),
+            "java.lang.NoSuchMethodException: x y",
+        ),
         pytest.param(_FromJava(object()), "AttributeError", id="a JVM that cannot be asked"),
         (ValueError("a\nb\t c"), "a b c"),
         (ValueError(), "ValueError"),

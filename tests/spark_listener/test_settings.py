@@ -32,16 +32,36 @@ def test_keys_are_arguments_in_the_style_of_spark() -> None:
 @pytest.mark.parametrize(
     ("properties", "options", "problem"),
     [
-        ({f"{PREFIX}queueCapacity": "many"}, {}, f"{PREFIX}queueCapacity: expected a whole number from 100 to 1000000, got 'many'"),
+        (
+            {f"{PREFIX}queueCapacity": "many"},
+            {},
+            f"{PREFIX}queueCapacity: expected a whole number from 100 to 1000000, got 'many'",
+        ),
         ({}, {"source": "magic"}, f"{PREFIX}source: expected auto, pull, callbacks, streaming, event_log, got 'magic'"),
-        ({f"{PREFIX}queueCapacty": "1"}, {}, f"{PREFIX}queueCapacty: there is no such setting; is {PREFIX}queueCapacity meant?"),
+        (
+            {f"{PREFIX}queueCapacty": "1"},
+            {},
+            f"{PREFIX}queueCapacty: there is no such setting; is {PREFIX}queueCapacity meant?",
+        ),
         ({f"{PREFIX}zzz": "1"}, {}, f"{PREFIX}zzz: there is no such setting"),
         ({}, {"capacity": 3}, f"capacity: there is no such setting; is {PREFIX}queueCapacity meant?"),
         ({f"{PREFIX}http.enabled": "maybe"}, {}, f"{PREFIX}http.enabled: expected true or false, got 'maybe'"),
-        ({f"{PREFIX}http.port": "65536"}, {}, f"{PREFIX}http.port: expected a whole number from 0 to 65535, got '65536'"),
-        ({f"{PREFIX}http.port": "9" * 5_000}, {}, f"{PREFIX}http.port: expected a whole number from 0 to 65535, got '{'9' * 39}…'"),
+        (
+            {f"{PREFIX}http.port": "65536"},
+            {},
+            f"{PREFIX}http.port: expected a whole number from 0 to 65535, got '65536'",
+        ),
+        (
+            {f"{PREFIX}http.port": "9" * 5_000},
+            {},
+            f"{PREFIX}http.port: expected a whole number from 0 to 65535, got '{'9' * 39}…'",
+        ),
         ({f"{PREFIX}http.port": "-1"}, {}, f"{PREFIX}http.port: expected a whole number from 0 to 65535, got '-1'"),
-        ({f"{PREFIX}fileSd.path": "/sd/drivers.txt"}, {}, f"{PREFIX}fileSd.path: the name must end in .json, or Prometheus does not read the file"),
+        (
+            {f"{PREFIX}fileSd.path": "/sd/drivers.txt"},
+            {},
+            f"{PREFIX}fileSd.path: the name must end in .json, or Prometheus does not read the file",
+        ),
     ]
 )  # fmt: skip
 def test_what_cannot_be_used_is_reported(properties: dict[str, str], options: dict[str, Any], problem: str) -> None:

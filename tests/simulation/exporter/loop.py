@@ -51,7 +51,12 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def _write_to_self(self) -> None:
         """Do nothing, as no other thread waits."""
 
-    def run_in_executor(self, executor: Executor | None, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override] # noqa: ARG002 - none is used
+    def run_in_executor(  # type: ignore[override]
+        self,
+        executor: Executor | None,  # noqa: ARG002 - none is used
+        func: Callable[..., Any],
+        *args: Any,
+    ) -> asyncio.Future[Any]:
         return asyncio.wrap_future(self.in_thread("executor", lambda: func(*args)), loop=self)
 
     def in_thread(self, _name: str, call: Callable[[], _Result]) -> Future[_Result]:

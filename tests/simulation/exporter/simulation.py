@@ -1,7 +1,8 @@
 """
-The exporter among agents, an Admin API, a discovery and a receiver that do as a seed says, on one loop with a simulated clock.
+The exporter among agents, an Admin API, a discovery and a receiver that a seed drives, on a loop with simulated time.
 
-All is the exporter's own but for what reaches outside: sources, the reading of limits, finders, the sender, the server's sockets and threads.
+All is the exporter's own but for what reaches outside: sources, the reading of limits, finders, the sender, the
+server's sockets and threads.
 What must hold is in ``invariants``; it is checked of each snapshot when it is made, whoever asked for it.
 """
 

@@ -1,4 +1,4 @@
-"""A simulated cluster, and what the exporter reads of it: agents, the Admin API, a discovery, a receiver of pushes. All by seed."""
+"""A simulated cluster by seed, and what the exporter reads of it: agents, the Admin API, a discovery, a receiver."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Posted:
 
     @property
     def is_ordinary(self) -> bool:
-        """Return whether an event is the first start of a task in the first attempt at its stage, or the end of a successful task."""
+        """Return whether an event starts a task first in the first attempt at its stage, or ends a successful task."""
         if self.event["Event"] == "SparkListenerTaskStart":
             return bool(self.event["Stage Attempt ID"] == 0 and self.event["Task Info"]["Attempt"] == 0)
         ends = self.event["Event"] == "SparkListenerTaskEnd"

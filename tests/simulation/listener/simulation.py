@@ -1,7 +1,8 @@
 """
-The Spark listener on a bounded queue of events that come late, twice, out of order, cut, contradicting, huge or not at all, by seed.
+The Spark listener on a bounded queue of events that come late, twice, out of order, cut, contradicting, huge or never.
 
-All is the listener's own but for the JVM: `queue.EventQueue` stands for the class in Java. What must hold after each step:
+All is the listener's own but for the JVM: `queue.EventQueue` stands for the class in Java, and a seed decides what
+happens. What must hold after each step:
 
 - nothing raises, and nothing but a JVM that is gone becomes a problem
 - every event that Spark posted was handled, left out on purpose, or is counted as lost
@@ -270,7 +271,7 @@ class Simulation:
         self._check_bounds(snapshot)
 
     def _check_losses(self, snapshot: JobSnapshot) -> None:
-        """Every event that Spark posted is handled, left out or lost, and completeness is claimed only where nothing is missing."""
+        """Every event of Spark is handled, left out or lost, and completeness is claimed only if none is missing."""
         waiting = len(self.queue.waiting)
         if not self.queue.is_gone:
             seen = snapshot.events + snapshot.lost_events + waiting

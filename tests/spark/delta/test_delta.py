@@ -1,5 +1,5 @@
 """
-Tables of ours that a Spark with Delta Lake has written to, by the real jar: our commands read them as if they had written them alone.
+Tables of ours that a Spark with the real jar of Delta Lake has written to: our commands read them as their own.
 
 One driver does all of it, in the session that the commands make.
 """
@@ -47,7 +47,11 @@ FIRST = [
     *(mutated(time_ms, 9, user="alice") for time_ms in range(1, 20_000, 4_000)),
 ]  # fmt: skip
 LATER = [
-    *(produced(time_ms, 30_000, user=user, throttle_ms=7) for user in ("alice", "zoë") for time_ms in range(250, 20_000, 900)),
+    *(
+        produced(time_ms, 30_000, user=user, throttle_ms=7)
+        for user in ("alice", "zoë")
+        for time_ms in range(250, 20_000, 900)
+    ),
     *(produced(90_000_000 + time_ms, 5_000, user="bob", client_id="app2") for time_ms in range(0, 9_000, 700)),
 ]  # fmt: skip
 """Between the others, of an entity that is new, and of another day."""
@@ -166,13 +170,17 @@ def test_written_by_spark(driver: SparkProcess, usage: str, tmp_path: Path) -> N
 def test_changed_by_spark(driver: SparkProcess, usage: str) -> None:
     """Rows that a MERGE adds are taken over; where rows changed, derived tables have to be made again."""
     opened = History.open(usage)
-    merge = "MERGE INTO $TABLE AS t USING more AS s ON t.user = s.user AND t.timestamp = s.timestamp AND t.connection = s.connection WHEN"
+    merge = (
+        "MERGE INTO $TABLE AS t USING more AS s ON t.user = s.user AND t.timestamp = s.timestamp AND t.connection = "
+        "s.connection WHEN"
+    )
 
     def spark(*statements: str) -> None:
         driver.call(jobs.sql, opened.detail.storage.uri, *statements)
 
     spark(
-        "CREATE OR REPLACE TEMP VIEW more AS SELECT * EXCEPT (connection), bigint(77) AS connection FROM $TABLE WHERE user = 'bob' AND connection = 1",
+        "CREATE OR REPLACE TEMP VIEW more AS SELECT * EXCEPT (connection), bigint(77) AS connection FROM $TABLE WHERE "
+        "user = 'bob' AND connection = 1",
         f"{merge} NOT MATCHED THEN INSERT *",
     )
     assert _follow(opened) > 0

@@ -136,7 +136,7 @@ def test_zstd(spark: "SparkSession", tmp_path: Path) -> None:
 
 
 def test_batches_of_a_stream(spark: "SparkSession", tmp_path: Path) -> None:
-    """A batch that comes again is known by its number, and its lines under another number by themselves; tombstones are empty lines."""
+    """A repeated batch is known by its number, its lines under another number by themselves; tombstones are empty."""
     folder = str(tmp_path / "tables")
     messages = spark.createDataFrame(
         [(bytearray(line()), "t", 1, 5), (None, "t", 1, 6), (bytearray(b"x"), "t", 1, 7)],

@@ -1,5 +1,5 @@
 """
-A stream from a real topic is read exactly once, whenever it is killed, and reaches what-if as a file with the same lines does.
+A stream from a real topic is read exactly once, whenever it is killed, and reaches what-if as a file of its lines does.
 
 It is killed between the commits of a batch to its two tables, before that of what shadows made of it, and when all is
 committed but Spark does not know; tests/pipeline/ingest/test_interrupted.py kills at the others, without Spark.
@@ -56,7 +56,11 @@ MESSAGES = [
 CHARGED = ("partitions_created", "partitions_added", "partitions_deleted", "mutations_charged")
 TIGHT = """
 quotas:
-  - {user: <default>, producer_byte_rate: 5000, consumer_byte_rate: 5000, request_percentage: 0.1, controller_mutation_rate: 1}
+  - user: <default>
+    producer_byte_rate: 5000
+    consumer_byte_rate: 5000
+    request_percentage: 0.1
+    controller_mutation_rate: 1
 """
 
 

@@ -147,7 +147,7 @@ CLIENTS = [f"app{number}" for number in range(3)]
 
 @BY_GROUPS
 def test_requests_of_one_millisecond_stay_in_their_order(engine: Engine, tmp_path: Path) -> None:
-    """A token bucket checks a mutation before it is charged, so that the one that comes last in a burst needs no room for itself."""
+    """A token bucket checks a mutation before it is charged, so that the last of a burst needs no room for itself."""
     table = History.create(str(tmp_path), shards=4).detail
     random = np.random.default_rng(7)
     places = random.permutation(2 * 99 * len(CLIENTS)).tolist()

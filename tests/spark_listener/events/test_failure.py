@@ -53,7 +53,10 @@ def _failure(reason: dict[str, object]) -> Failure:
         ("org.apache.kafka.common.errors.ThrottlingQuotaExceededException: x", FailureCause.KAFKA_QUOTA),
         ("org.apache.kafka.common.errors.TimeoutException: x", FailureCause.KAFKA_TIMEOUT),
         ("org.apache.kafka.clients.producer.BufferExhaustedException: x", FailureCause.KAFKA_TIMEOUT),
-        ("java.util.concurrent.TimeoutException: Cannot fetch record for offset 5 in 100 milliseconds", FailureCause.KAFKA_TIMEOUT),
+        (
+            "java.util.concurrent.TimeoutException: Cannot fetch record for offset 5 in 100 milliseconds",
+            FailureCause.KAFKA_TIMEOUT,
+        ),
         ("java.util.concurrent.TimeoutException: Futures timed out", FailureCause.OTHER),
         ("org.apache.kafka.common.errors.TopicAuthorizationException: x", FailureCause.KAFKA_OTHER),
         ("java.io.IOException: org.apache.kafka.common.errors.TimeoutException: x", FailureCause.OTHER),
@@ -62,7 +65,10 @@ def _failure(reason: dict[str, object]) -> Failure:
 @pytest.mark.parametrize("prefix", ["Caused by: ", "\tSuppressed: ", "\tCaused by: "])
 def test_cause_within_a_stack_trace(raised: str, cause: FailureCause, prefix: str) -> None:
     """Causes and suppressed exceptions count; Spark's own is but the outermost."""
-    trace = f"org.apache.spark.SparkException: Job aborted.\n\tat a.B.c(B.java:1)\n{prefix}{raised}\n\tat d.E.f(E.java:2)\n\t... 5 more\n"
+    trace = (
+        f"org.apache.spark.SparkException: Job aborted.\n\tat a.B.c(B.java:1)\n{prefix}{raised}\n"
+        "\tat d.E.f(E.java:2)\n\t... 5 more\n"
+    )
     failure = _failure(java_failure(trace))
     assert failure.cause is cause
     assert failure.chain == ("org.apache.spark.SparkException", raised.partition(": ")[0])
@@ -83,8 +89,10 @@ AGAIN = (
     ("trace", "cause", "chain"),
     [
         pytest.param(
-            f"a.B: x\n\tat a.B.c(B.java:1)\nCaused by: org.apache.kafka.common.KafkaException: x\nCaused by: {TIMED_OUT}: y\n",
-            FailureCause.KAFKA_TIMEOUT, ("a.B", "org.apache.kafka.common.KafkaException", TIMED_OUT), id="Kafka's have no frames"),
+            "a.B: x\n\tat a.B.c(B.java:1)\nCaused by: org.apache.kafka.common.KafkaException: x\n"
+            f"Caused by: {TIMED_OUT}: y\n",
+            FailureCause.KAFKA_TIMEOUT,
+            ("a.B", "org.apache.kafka.common.KafkaException", TIMED_OUT), id="Kafka's have no frames"),
         pytest.param(
             f"a.B: hello\nCaused by: {TIMED_OUT}: no\norg.apache.kafka.x.Y: z\n\tat a.B.c(B.java:1)\n",
             FailureCause.OTHER, ("a.B",), id="a message that looks like a stack trace"),
@@ -92,8 +100,11 @@ AGAIN = (
             f"a.B: of a log\n\tat a.B.c(B.java:1)\n{REFUSED}: no\n\tat d.E.f(E.java:2)\n",
             FailureCause.OTHER, ("a.B",), id="a message that holds frames"),
         pytest.param(
-            f"a.B: [TASK_WRITE_FAILED] x\n\tat a.B.c(B.java:1)\nCaused by: {PYTHON}: {python_failure('ValueError: x', *AGAIN, QUOTA)['Description']}\n\tat d.E.f(E.java:2)\n",
-            FailureCause.KAFKA_QUOTA, ("a.B", PYTHON, "cimpl.KafkaException", "ValueError"), id="Python's within a failed write"),
+            "a.B: [TASK_WRITE_FAILED] x\n\tat a.B.c(B.java:1)\n"
+            f"Caused by: {PYTHON}: {python_failure('ValueError: x', *AGAIN, QUOTA)['Description']}\n"
+            "\tat d.E.f(E.java:2)\n",
+            FailureCause.KAFKA_QUOTA,
+            ("a.B", PYTHON, "cimpl.KafkaException", "ValueError"), id="Python's within a failed write"),
     ]
 )  # fmt: skip
 def test_exceptions_of_a_stack_trace(trace: str, cause: FailureCause, chain: tuple[str, ...]) -> None:
@@ -229,10 +240,22 @@ def test_cause_at_the_end_of_a_huge_text() -> None:
 @pytest.mark.parametrize(
     ("message", "cause"),
     [
-        ("assertion failed: Failed to get records for spark-executor-etl orders 0 2467 after polling for 512", FailureCause.KAFKA_TIMEOUT),
-        ("requirement failed: Failed to get records for spark-executor-etl orders-0 2467 after polling for 512", FailureCause.KAFKA_TIMEOUT),
-        ("requirement failed: Failed to get records for compacted spark-executor-etl orders-0 after polling for 512", FailureCause.KAFKA_TIMEOUT),
-        ("requirement failed: Got wrong record for spark-executor-etl orders-0 even after seeking to offset 2467", FailureCause.OTHER),
+        (
+            "assertion failed: Failed to get records for spark-executor-etl orders 0 2467 after polling for 512",
+            FailureCause.KAFKA_TIMEOUT,
+        ),
+        (
+            "requirement failed: Failed to get records for spark-executor-etl orders-0 2467 after polling for 512",
+            FailureCause.KAFKA_TIMEOUT,
+        ),
+        (
+            "requirement failed: Failed to get records for compacted spark-executor-etl orders-0 after polling for 512",
+            FailureCause.KAFKA_TIMEOUT,
+        ),
+        (
+            "requirement failed: Got wrong record for spark-executor-etl orders-0 even after seeking to offset 2467",
+            FailureCause.OTHER,
+        ),
         ("assertion failed: no", FailureCause.OTHER),
     ]
 )  # fmt: skip
@@ -251,7 +274,10 @@ def test_poll_timeouts_of_dstreams(kind: str, message: str, cause: FailureCause)
         ("aiokafka.errors.KafkaConnectionError: x", FailureCause.KAFKA_OTHER),
         ("aiokafka.errors.ThrottlingQuotaExceededError: [Error 89] x", FailureCause.KAFKA_QUOTA),
         ("confluent_kafka.error.ProduceError: KafkaError{code=_MSG_TIMED_OUT,val=-192}", FailureCause.KAFKA_TIMEOUT),
-        ("confluent_kafka.error.ConsumeError: KafkaError{code=THROTTLING_QUOTA_EXCEEDED,val=89}", FailureCause.KAFKA_QUOTA),
+        (
+            "confluent_kafka.error.ConsumeError: KafkaError{code=THROTTLING_QUOTA_EXCEEDED,val=89}",
+            FailureCause.KAFKA_QUOTA,
+        ),
         ("myaiokafka.errors.KafkaTimeoutError: x", FailureCause.OTHER),
     ]
 )  # fmt: skip
@@ -260,19 +286,56 @@ def test_errors_of_python_clients(line: str, cause: FailureCause) -> None:
     assert _failure(python_failure(line)).cause is cause
 
 
-STAGE_FAILED = "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 4 times, most recent failure: Lost task 0.3 in stage 1.0 (TID 7) (10.0.0.7 executor 2)"
-IN_PYTHON = f"py4j.Py4JException: An exception was raised by the Python Proxy. Return Message: {python_failure('kafka.errors.ThrottlingQuotaExceededError: [Error 89] no')['Description']}"
+STAGE_FAILED = (
+    "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 4 times, most "
+    "recent failure: Lost task 0.3 in stage 1.0 (TID 7) (10.0.0.7 executor 2)"
+)
+IN_PYTHON = (
+    "py4j.Py4JException: An exception was raised by the Python Proxy. Return Message: "
+    f"{python_failure('kafka.errors.ThrottlingQuotaExceededError: [Error 89] no')['Description']}"
+)
 
 
 @pytest.mark.parametrize(
     ("exception", "cause", "outermost"),
     [
-        pytest.param(f"{REFUSED}: The quota is exceeded.\n", FailureCause.KAFKA_QUOTA, REFUSED, id="the admin client of the driver"),
-        pytest.param(f"java.util.concurrent.ExecutionException: {TIMED_OUT}: no\n\tat a.B.c(B.java:1)\nCaused by: {TIMED_OUT}: no\n", FailureCause.KAFKA_TIMEOUT, "java.util.concurrent.ExecutionException", id="as a cause"),
-        pytest.param(f"a.B: x\n\tat a.B.c(B.java:1)\nCaused by: kafkashaded.{TIMED_OUT}: no\n", FailureCause.KAFKA_TIMEOUT, "a.B", id="packed under another name"),
-        pytest.param(f"{STAGE_FAILED}: {TIMED_OUT}: no\n\tat a.B.c(B.java:1)\n\nDriver stacktrace:\n\tat d.E.f(E.java:1)\n", FailureCause.KAFKA_TIMEOUT, "org.apache.spark.SparkException", id="of the attempt that failed the job"),
-        pytest.param(f"{IN_PYTHON}\n\tat py4j.Protocol.getReturnValue(Protocol.java:476)\n", FailureCause.KAFKA_QUOTA, "py4j.Py4JException", id="a function of foreachBatch"),
-        pytest.param("java.lang.IllegalStateException: said [Error 89]\n\tat a.B.c(B.java:1)\n", FailureCause.OTHER, "java.lang.IllegalStateException", id="another one"),
+        pytest.param(
+            f"{REFUSED}: The quota is exceeded.\n",
+            FailureCause.KAFKA_QUOTA,
+            REFUSED,
+            id="the admin client of the driver",
+        ),
+        pytest.param(
+            f"java.util.concurrent.ExecutionException: {TIMED_OUT}: no\n\tat a.B.c(B.java:1)\n"
+            f"Caused by: {TIMED_OUT}: no\n",
+            FailureCause.KAFKA_TIMEOUT,
+            "java.util.concurrent.ExecutionException",
+            id="as a cause",
+        ),
+        pytest.param(
+            f"a.B: x\n\tat a.B.c(B.java:1)\nCaused by: kafkashaded.{TIMED_OUT}: no\n",
+            FailureCause.KAFKA_TIMEOUT,
+            "a.B",
+            id="packed under another name",
+        ),
+        pytest.param(
+            f"{STAGE_FAILED}: {TIMED_OUT}: no\n\tat a.B.c(B.java:1)\n\nDriver stacktrace:\n\tat d.E.f(E.java:1)\n",
+            FailureCause.KAFKA_TIMEOUT,
+            "org.apache.spark.SparkException",
+            id="of the attempt that failed the job",
+        ),
+        pytest.param(
+            f"{IN_PYTHON}\n\tat py4j.Protocol.getReturnValue(Protocol.java:476)\n",
+            FailureCause.KAFKA_QUOTA,
+            "py4j.Py4JException",
+            id="a function of foreachBatch",
+        ),
+        pytest.param(
+            "java.lang.IllegalStateException: said [Error 89]\n\tat a.B.c(B.java:1)\n",
+            FailureCause.OTHER,
+            "java.lang.IllegalStateException",
+            id="another one",
+        ),
         pytest.param("words of anything", FailureCause.OTHER, "words of anything", id="no stack trace"),
     ]
 )  # fmt: skip
@@ -294,9 +357,24 @@ def test_end_of_a_query_of_another_shape(exception: object) -> None:
 @pytest.mark.parametrize(
     ("message", "cause"),
     [
-        ("[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: org.apache.kafka.common.errors.TimeoutException: x", FailureCause.KAFKA_TIMEOUT),
-        ("Query q [id = 1, runId = 2] terminated with exception: kafkashaded.org.apache.kafka.common.errors.ThrottlingQuotaExceededException: x", FailureCause.KAFKA_QUOTA),
-        ("Query q [id = 1] terminated with exception: no org.apache.kafka.common.errors.TimeoutException: x", FailureCause.OTHER),
+        (
+            (
+                "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: "
+                "org.apache.kafka.common.errors.TimeoutException: x"
+            ),
+            FailureCause.KAFKA_TIMEOUT,
+        ),
+        (
+            (
+                "Query q [id = 1, runId = 2] terminated with exception: "
+                "kafkashaded.org.apache.kafka.common.errors.ThrottlingQuotaExceededException: x"
+            ),
+            FailureCause.KAFKA_QUOTA,
+        ),
+        (
+            "Query q [id = 1] terminated with exception: no org.apache.kafka.common.errors.TimeoutException: x",
+            FailureCause.OTHER,
+        ),
     ],
 )  # fmt: skip
 def test_cause_in_the_message_of_a_query(message: str, cause: FailureCause) -> None:
@@ -327,7 +405,10 @@ def test_failures_without_a_stack_trace() -> None:
 
 def test_frames_with_spaces() -> None:
     """Some log pipelines write tabs as spaces; the causes below such frames count."""
-    trace = "org.apache.spark.SparkException: x\n    at a.B.c(B.java:1)\nCaused by: org.apache.kafka.common.errors.TimeoutException: t\n    ... 5 more\n"
+    trace = (
+        "org.apache.spark.SparkException: x\n    at a.B.c(B.java:1)\n"
+        "Caused by: org.apache.kafka.common.errors.TimeoutException: t\n    ... 5 more\n"
+    )
     assert _failure(java_failure(trace)).cause is FailureCause.KAFKA_TIMEOUT
 
 
@@ -338,7 +419,10 @@ def test_a_traceback_that_a_message_quotes_is_no_cause() -> None:
     The chain goes on where Python says so.
     """
     quoted = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nkafka.errors.KafkaTimeoutError: x'
-    outer = f'Traceback (most recent call last):\n  File "b.py", line 2, in <module>\nRuntimeError: the tool said\n{quoted}\n'
+    outer = (
+        'Traceback (most recent call last):\n  File "b.py", line 2, in <module>\nRuntimeError: the tool said\n'
+        f"{quoted}\n"
+    )
     assert [raised.name for raised in python_chain(outer)] == ["RuntimeError"]
     between = "\nThe above exception was the direct cause of the following exception:\n\n"
     chain = f'{quoted}\n{between}Traceback (most recent call last):\n  File "c.py", line 3, in f\nValueError: y\n'

@@ -72,14 +72,39 @@ TASK_FILES = "spark://driver:7077/files/quotascope_tasks.zip"
     [
         pytest.param({}, {}, (False, "", False), id="no class path"),
         pytest.param({}, SPARK, (False, "", True), id="Spark alone"),
-        pytest.param({}, {**SPARK, f"/opt/spark/jars/{CONNECTOR}": "System Classpath"}, (False, "", False), id="connector in Spark's folder"),
-        pytest.param({}, {**SPARK, "spark://driver:7077/jars/etl-all.jar": "Added By User"}, (False, "", False), id="jar of unknown content"),
+        pytest.param(
+            {},
+            {**SPARK, f"/opt/spark/jars/{CONNECTOR}": "System Classpath"},
+            (False, "", False),
+            id="connector in Spark's folder",
+        ),
+        pytest.param(
+            {},
+            {**SPARK, "spark://driver:7077/jars/etl-all.jar": "Added By User"},
+            (False, "", False),
+            id="jar of unknown content",
+        ),
         pytest.param({}, {**SPARK, TASK_FILES: "Added By User"}, (True, "", True), id="files for tasks"),
         pytest.param({"spark.jars": "file:///opt/quotascope.jar"}, SPARK, (False, "", True), id="our jar"),
         pytest.param({"spark.jars": "/opt/quotascope/etl-all.jar"}, SPARK, (False, "", False), id="jar beside ours"),
-        pytest.param({"spark.jars.packages": "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"}, SPARK, (False, "", False), id="package"),
-        pytest.param({"spark.executor.extraClassPath": "/opt/a:/opt/b"}, SPARK, (False, "", False), id="more class path"),
-        pytest.param({"spark.quotascope.enabled": "TRUE", "spark.quotascope.summaryFile": "/s/{app_id}.json"}, SPARK, (True, "/s/{app_id}.json", True), id="listener"),
+        pytest.param(
+            {"spark.jars.packages": "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"},
+            SPARK,
+            (False, "", False),
+            id="package",
+        ),
+        pytest.param(
+            {"spark.executor.extraClassPath": "/opt/a:/opt/b"},
+            SPARK,
+            (False, "", False),
+            id="more class path",
+        ),
+        pytest.param(
+            {"spark.quotascope.enabled": "TRUE", "spark.quotascope.summaryFile": "/s/{app_id}.json"},
+            SPARK,
+            (True, "/s/{app_id}.json", True),
+            id="listener",
+        ),
         pytest.param([], "x", (False, "", False), id="other shapes"),
     ]
 )  # fmt: skip
@@ -140,18 +165,60 @@ GIVEN_BACK, LOST, UNCLEAR = events.Removal.GIVEN_BACK, events.Removal.LOST, even
         ("Finished decommissioning", GIVEN_BACK),
         ("Container container_e87_1_7_01_000002 exited from explicit termination request.", GIVEN_BACK),
         ("Container in pod etl-exec-3 exited from explicit termination request.", GIVEN_BACK),
-        ("Container marked as failed: container_1_1_01_2 on host: h. Exit status: -105. Diagnostics: Container killed by the ApplicationMaster.", GIVEN_BACK),
-        ("Container marked as failed: container_1_1_01_2 on host: h. Exit status: -100. Diagnostics: Container released by application", GIVEN_BACK),
-        ("Container marked as failed: container_1_1_01_2 on host: h. Exit status: -107. Diagnostics: Container killed after application finished.", GIVEN_BACK),
+        (
+            (
+                "Container marked as failed: container_1_1_01_2 on host: h. Exit status: -105. Diagnostics: Container "
+                "killed by the ApplicationMaster."
+            ),
+            GIVEN_BACK,
+        ),
+        (
+            (
+                "Container marked as failed: container_1_1_01_2 on host: h. Exit status: -100. Diagnostics: Container "
+                "released by application"
+            ),
+            GIVEN_BACK,
+        ),
+        (
+            (
+                "Container marked as failed: container_1_1_01_2 on host: h. Exit status: -107. Diagnostics: Container "
+                "killed after application finished."
+            ),
+            GIVEN_BACK,
+        ),
         ("Command exited with code 0", GIVEN_BACK),
         ("\nThe executor with id 12 exited with exit code 0(success).\nThe API gave …", GIVEN_BACK),
         ("Executor finished with state KILLED", GIVEN_BACK),
-        ("Container marked as failed: container_1_1_01_2 on host: h. Exit status: -100. Diagnostics: Container released on a *lost* node", LOST),
-        ("Container marked as failed: container_1_1_01_2 on host: h. Exit status: -106. Diagnostics: killed by the ResourceManager", LOST),
+        (
+            (
+                "Container marked as failed: container_1_1_01_2 on host: h. Exit status: -100. Diagnostics: Container "
+                "released on a *lost* node"
+            ),
+            LOST,
+        ),
+        (
+            (
+                "Container marked as failed: container_1_1_01_2 on host: h. Exit status: -106. Diagnostics: killed by "
+                "the ResourceManager"
+            ),
+            LOST,
+        ),
         ("Container container_1_1_01_2 on host: h was preempted.", LOST),
-        ("Executor for container container_1_1_01_2 exited because of a YARN event (e.g., pre-emption) and not because of an error in the running job.", LOST),
+        (
+            (
+                "Executor for container container_1_1_01_2 exited because of a YARN event (e.g., pre-emption) and not "
+                "because of an error in the running job."
+            ),
+            LOST,
+        ),
         ("Container killed by YARN for exceeding physical memory limits. 9.1 GB of 9 GB physical memory used.", LOST),
-        ("Container from a bad node: container_1_1_01_2 on host: h. Exit status: 143. Diagnostics: killed on request", LOST),
+        (
+            (
+                "Container from a bad node: container_1_1_01_2 on host: h. Exit status: 143. Diagnostics: killed on "
+                "request"
+            ),
+            LOST,
+        ),
         ("Command exited with code 137", LOST),
         ("Command exited with code 01", LOST),
         ("\nThe executor with id 12 exited with exit code 137(SIGKILL, possible container OOM).\n", LOST),

@@ -70,7 +70,11 @@ def test_mistakes_are_reported_and_nothing_more(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("OTEL_EXPORTER_OTLP_PROTOCOL", "smoke"), ("OTEL_METRIC_EXPORT_INTERVAL", "soon"), ("OTEL_METRIC_EXPORT_INTERVAL", "0")]
+    [
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "smoke"),
+        ("OTEL_METRIC_EXPORT_INTERVAL", "soon"),
+        ("OTEL_METRIC_EXPORT_INTERVAL", "0"),
+    ]
 )  # fmt: skip
 def test_mistakes_of_the_environment(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A mistake in the environment is reported by its variable, which is only read for a push."""

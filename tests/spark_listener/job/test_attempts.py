@@ -102,24 +102,51 @@ NEXT = (stage_completed(1, failed="lost"), stage_submitted(1, 1))
     [
         pytest.param(
             [stage_submitted(1), ends("FetchFailed", task=1), *NEXT, again(task=2), again(partition=1, task=3)],
-            {FailureCause.FETCH_FAILED: 1}, {FailureCause.FETCH_FAILED: 1}, id="a partition that was lost but did not fail is no retry"),
+            {FailureCause.FETCH_FAILED: 1},
+            {FailureCause.FETCH_FAILED: 1}, id="a partition that was lost but did not fail is no retry"),
         pytest.param(
-            [ends(FAILED, task=1), begins(number=1, task=2), ends("Success", number=1, task=2), ends("Resubmitted", number=1, task=2)],
+            [
+                ends(FAILED, task=1),
+                begins(number=1, task=2),
+                ends("Success", number=1, task=2),
+                ends("Resubmitted", number=1, task=2),
+            ],
             {OTHER: 1, LOST: 1}, {OTHER: 1}, id="a retry whose output is lost is not counted as a retry again"),
         pytest.param(
             [ends("Success", task=1), ends("Resubmitted", task=1), begins(number=1, task=2)],
             {LOST: 1}, {LOST: 1}, id="output that is lost with its executor is repeated"),
         pytest.param(
-            [begins(number=1, task=2, speculative=True), ends("Success", number=1, task=2, speculative=True), ends(LOSER, task=1)],
+            [
+                begins(number=1, task=2, speculative=True),
+                ends("Success", number=1, task=2, speculative=True),
+                ends(LOSER, task=1),
+            ],
             {}, {}, id="a racing attempt is no retry, and one that loses no failure"),
-        pytest.param([ends("TaskCommitDenied", task=1), begins(number=1, task=2)], {}, {}, id="a denied commit is no failure"),
-        pytest.param([begins(number=1, task=2)], {}, {FailureCause.UNKNOWN: 1}, id="the cause of a failure that was not seen is not guessed"),
         pytest.param(
-            [stage_submitted(1), stage_completed(1, failed="cancelled"), JOB_FAILED, ends(python_failure(QUOTA), task=1), ends(CANCELLED, task=2)],
+            [ends("TaskCommitDenied", task=1), begins(number=1, task=2)],
+            {},
+            {},
+            id="a denied commit is no failure",
+        ),
+        pytest.param(
+            [begins(number=1, task=2)],
+            {},
+            {FailureCause.UNKNOWN: 1},
+            id="the cause of a failure that was not seen is not guessed",
+        ),
+        pytest.param(
+            [
+                stage_submitted(1),
+                stage_completed(1, failed="cancelled"),
+                JOB_FAILED,
+                ends(python_failure(QUOTA), task=1),
+                ends(CANCELLED, task=2),
+            ],
             {FailureCause.KAFKA_QUOTA: 1}, {}, id="a task that fails after its cancelled stage counts"),
         pytest.param(
-            [ends(FAILED, task=1), ends("Success", number=1, task=2, speculative=True), ends(LOSER, partition=1, task=3),
-             stage_completed(1), stage_submitted(1, 1), again(task=4), again(partition=1, task=5)],
+            [ends(FAILED, task=1), ends("Success", number=1, task=2, speculative=True),
+             ends(LOSER, partition=1, task=3), stage_completed(1), stage_submitted(1, 1), again(task=4),
+             again(partition=1, task=5)],
             {OTHER: 1}, {}, id="tasks of a stage that succeeded repeat a success"),
         pytest.param(
             [ends(FAILED, task=1), stage_completed(1), stage_submitted(1, 1), again(task=2)],
@@ -129,8 +156,9 @@ NEXT = (stage_completed(1, failed="lost"), stage_submitted(1, 1))
             {OTHER: 1}, {OTHER: 1}, id="a failure is repeated once"),
         *(
             pytest.param(
-                [ends(FAILED, task=1), begins(number=1, task=2, speculative=racing), ends("Success", number=1, task=2, speculative=racing),
-                 ends(FAILED, partition=1, task=3), *NEXT, again(task=4), again(partition=1, task=5)],
+                [ends(FAILED, task=1), begins(number=1, task=2, speculative=racing),
+                 ends("Success", number=1, task=2, speculative=racing), ends(FAILED, partition=1, task=3), *NEXT,
+                 again(task=4), again(partition=1, task=5)],
                 {OTHER: 2}, {OTHER: 1 if racing else 2}, id=f"a success clears the failure before it, racing {racing}")
             for racing in (False, True)
         ),

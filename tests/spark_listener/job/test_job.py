@@ -246,16 +246,33 @@ def clicks(query: str = "id-1", run: str = "run-1") -> Event:
 @pytest.mark.parametrize(
     ("events", "active", "restarts", "phases"),
     [
-        pytest.param([clicks(), clicks(run="run-2"), query_terminated()], True, 1, 0, id="the end of a run that was followed"),
+        pytest.param(
+            [clicks(), clicks(run="run-2"), query_terminated()],
+            True,
+            1,
+            0,
+            id="the end of a run that was followed",
+        ),
         pytest.param([clicks(), query_terminated()], False, 0, 0, id="the end"),
         pytest.param([clicks(), query_terminated(), clicks(run="run-2")], True, 1, 0, id="started again"),
-        pytest.param([query_progressed(name="clicks"), query_terminated("unseen")], True, 0, 2, id="began before the listener"),
+        pytest.param(
+            [query_progressed(name="clicks"), query_terminated("unseen")],
+            True,
+            0,
+            2,
+            id="began before the listener",
+        ),
         pytest.param(
             [clicks(), clicks("id-2", "run-2"), query_progressed(name="clicks"), query_terminated()],
             True, 0, 0, id="a new checkpoint gives a new id, which is no restart"),
     ]
 )  # fmt: skip
-def test_runs_of_a_query(events: list[Event], active: bool, restarts: int, phases: int) -> None:  # noqa: FBT001 - of a table
+def test_runs_of_a_query(
+    events: list[Event],
+    active: bool,  # noqa: FBT001 - of a table
+    restarts: int,
+    phases: int,
+) -> None:
     """A query is active until its last run ends; of queries with one name, the active one has the numbers."""
     (query,) = after(events).queries
     assert (query.name, query.active, query.restarts, len(query.phases)) == ("clicks", active, restarts, phases)

@@ -104,7 +104,11 @@ def test_clients_that_come_too_late_are_counted_together(ask: Ask) -> None:
 @pytest.mark.parametrize(
     ("question", "counted"),
     [
-        pytest.param(["executors", 700], [[[], [700, 700, 699, 0]]], id="each executor that is gone, however often it spoke"),
+        pytest.param(
+            ["executors", 700],
+            [[[], [700, 700, 699, 0]]],
+            id="each executor that is gone, however often it spoke",
+        ),
         pytest.param(["hourly", 300], [[[], [300, 300, 1, 0]]], id="each of many executors that report once an hour"),
         pytest.param(["minutes"], [5, 5, 3, 0, 0], id="the longest of the last one or two minutes"),
         pytest.param(["ended"], [[["", "alice", "etl", "read"], [5, 1, 5, 5]]], id="until the application ended"),

@@ -1,4 +1,8 @@
-"""Time by which stages would be shorter without throttle times: no more than they took, and no more than all throttle times together."""
+"""
+Time by which stages would be shorter without throttle times.
+
+It is no more than they took, and no more than all throttle times together.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ KNOWN = {
     "table", "thead", "tbody", "tr", "th", "td", "caption", "svg", "g", "rect", "line", "text", "wbr", "bdi",
 }  # fmt: skip
 HARMLESS = {
-    "lang", "charset", "http-equiv", "content", "name", "class", "viewBox", "viewbox", "xmlns", "role", "x", "y", "x1", "x2", "y1", "y2",
+    "lang", "charset", "http-equiv", "content", "name", "class", "viewBox", "viewbox", "xmlns", "role", "x", "y", "x1",
+    "x2", "y1", "y2",
     "width", "height", "fill", "rx", "preserveaspectratio", "data-head", "textlength", "lengthadjust",
 }  # fmt: skip
 

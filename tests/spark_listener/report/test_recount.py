@@ -1,4 +1,4 @@
-"""The report against a count of the same lines by other code; and on logs of which lines were dropped, repeated, moved or broken."""
+"""The report against a count by other code, and on logs of which lines were dropped, repeated, moved or broken."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ GIVEN_BACK = ("Executor killed by driver.", "Executor decommission")
 
 
 def recount(events: Iterable[Event]) -> dict[str, Any]:
-    """Count what a log shows, with nothing but its JSON: each attempt is one dictionary entry, and nothing depends on the order of lines."""
+    """Count what a log shows by its JSON alone: an attempt is one dictionary entry, no figure depends on the order."""
     ends: dict[tuple[int, bool], Event] = {}
     starts: dict[int, Event] = {}
     removed: dict[str, tuple[int, str]] = {}
@@ -124,7 +124,7 @@ def by_name(path: Path) -> str:
 
 @pytest.mark.parametrize("path", LOGS, ids=by_name)
 def test_recorded_logs_are_counted_alike(path: Path) -> None:
-    """Failures, stages, executors, restarts and the last moment of each recorded log are those of a count by other code."""
+    """Failures, stages, executors, restarts and the last moment of a recorded log equal a count by other code."""
     events = [json.loads(line) for line in lines_of(path)]
     right, application = recount(events), read_application(path)
     assert reported(application) == {
@@ -138,7 +138,11 @@ def test_recorded_logs_are_counted_alike(path: Path) -> None:
 
 
 def generated(seed: int) -> list[Event]:
-    """Return the events of an application with failures of several causes, retries, a repeated stage, a speculative copy, lost executors and a query."""
+    """
+    Return the events of an application.
+
+    It has failures of several causes, retries, a repeated stage, a speculative copy, lost executors and a query.
+    """
     choose = random.Random(seed)  # noqa: S311 - a case
     now, task = 1_000, 0
     events: list[Event] = [

@@ -68,9 +68,9 @@ def test_figures_are_those_of_the_log(tmp_path: Path) -> None:
     text = Text.from_ansi(drawn(log(tmp_path / "app-1"))).plain
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert lines[1] == "app-1, from 2023-11-14 22:13:20 UTC for 1 min"
-    assert (
-        " ".join(lines[2:4])
-        == "Throttled at least 5.50 s (4 s on the critical path, 1.50 s in micro-batches), 4 failed attempts, 1 retry, 0 stage retries, 1 lost executor"
+    assert " ".join(lines[2:4]) == (
+        "Throttled at least 5.50 s (4 s on the critical path, 1.50 s in micro-batches), 4 failed attempts, 1 retry, "
+        "0 stage retries, 1 lost executor"
     )
     for row in (
         "alice billing write 4 s 4 2 s 1",
@@ -148,14 +148,62 @@ UNKNOWN, NOT_LIMITED = "unknown", "not limited"
 @pytest.mark.parametrize(
     ("given", "limited", "cells", "headline"),
     [
-        pytest.param(((500, 0), 160_000, 0), True, ("80%", "10,000", "100", "0", "1 min 40 s", "500 at 5 s"), "(1 min 20 s in micro-batches)", id="a quota limits it"),
-        pytest.param(((500, 0), 160_000, 0), True, ("80%", "10,000", "100", "0", "1 min 40 s", "500 at 5 s"), ", clicks catches up in 1 min 40 s", id="and it catches up"),
-        pytest.param(((500, 600), 160_000, 0), True, ("80%", "22,000", "100", "120", "cannot catch up", "500 at 5 s"), ", clicks cannot catch up", id="more is added"),
-        pytest.param(((500, 0), 0, 0), False, ("0%", "10,000", "100", "0", "1 min 40 s", NOT_LIMITED), "Throttle times: measured, none,", id="slow without a quota"),
-        pytest.param(((500, 600), 4_000, 0), False, ("2%", "22,000", "100", "120", "cannot catch up", NOT_LIMITED), "(2 s in micro-batches)", id="slow, hardly throttled"),
-        pytest.param(((500, 600), 4_000, 1), None, (UNKNOWN, "22,000", "100", "120", "cannot catch up", UNKNOWN), "Throttled at least 4 s", id="hardly throttled, as far as known"),
-        pytest.param(((500, 600), None, 0), None, (UNKNOWN, "22,000", "100", "120", "cannot catch up", UNKNOWN), "Throttle times: not measured", id="throttle time unknown"),
-        pytest.param((None, 160_000, 0), True, ("80%", *[UNKNOWN] * 5), "(1 min 20 s in micro-batches)", id="offsets unknown"),
+        pytest.param(
+            ((500, 0), 160_000, 0),
+            True,
+            ("80%", "10,000", "100", "0", "1 min 40 s", "500 at 5 s"),
+            "(1 min 20 s in micro-batches)",
+            id="a quota limits it",
+        ),
+        pytest.param(
+            ((500, 0), 160_000, 0),
+            True,
+            ("80%", "10,000", "100", "0", "1 min 40 s", "500 at 5 s"),
+            ", clicks catches up in 1 min 40 s",
+            id="and it catches up",
+        ),
+        pytest.param(
+            ((500, 600), 160_000, 0),
+            True,
+            ("80%", "22,000", "100", "120", "cannot catch up", "500 at 5 s"),
+            ", clicks cannot catch up",
+            id="more is added",
+        ),
+        pytest.param(
+            ((500, 0), 0, 0),
+            False,
+            ("0%", "10,000", "100", "0", "1 min 40 s", NOT_LIMITED),
+            "Throttle times: measured, none,",
+            id="slow without a quota",
+        ),
+        pytest.param(
+            ((500, 600), 4_000, 0),
+            False,
+            ("2%", "22,000", "100", "120", "cannot catch up", NOT_LIMITED),
+            "(2 s in micro-batches)",
+            id="slow, hardly throttled",
+        ),
+        pytest.param(
+            ((500, 600), 4_000, 1),
+            None,
+            (UNKNOWN, "22,000", "100", "120", "cannot catch up", UNKNOWN),
+            "Throttled at least 4 s",
+            id="hardly throttled, as far as known",
+        ),
+        pytest.param(
+            ((500, 600), None, 0),
+            None,
+            (UNKNOWN, "22,000", "100", "120", "cannot catch up", UNKNOWN),
+            "Throttle times: not measured",
+            id="throttle time unknown",
+        ),
+        pytest.param(
+            (None, 160_000, 0),
+            True,
+            ("80%", *[UNKNOWN] * 5),
+            "(1 min 20 s in micro-batches)",
+            id="offsets unknown",
+        ),
     ]
 )  # fmt: skip
 def test_query_at_its_limit(
@@ -330,12 +378,27 @@ SOME = {"throttled_ms": 2_000, "responses": 4, "longest_ms": 500}
     ("given", "headline", "seconds"),
     [
         pytest.param(None, "Throttle times: not measured: no failed attempt noted any, ", None, id="a log alone"),
-        pytest.param((None, 0), "Throttle times: not measured: no Kafka client of the job reported", None, id="no client reported"),
+        pytest.param(
+            (None, 0),
+            "Throttle times: not measured: no Kafka client of the job reported",
+            None,
+            id="no client reported",
+        ),
         pytest.param(({}, 0), "Throttle times: measured, none,", 0, id="a client reported zeros"),
-        pytest.param(({}, 2), "Throttle times: measured in part: the clients that reported were not throttled, but 2 attempts ended", None, id="and attempts are missing"),
+        pytest.param(
+            ({}, 2),
+            "Throttle times: measured in part: the clients that reported were not throttled, but 2 attempts ended",
+            None,
+            id="and attempts are missing",
+        ),
         pytest.param((SOME, 0), "Throttled 2 s,", 2, id="a client waited"),
         pytest.param((SOME, 1), "Throttled at least 2 s,", 2, id="at least"),
-        pytest.param(({}, 0, ["python"]), "were not throttled, but Kafka clients of the JVM, such as Spark's connector, were not watched", None, id="no plugin"),
+        pytest.param(
+            ({}, 0, ["python"]),
+            "were not throttled, but Kafka clients of the JVM, such as Spark's connector, were not watched",
+            None,
+            id="no plugin",
+        ),
         pytest.param((SOME, 0, ["python"]), "Throttled at least 2 s,", 2, id="a client waited, and no plugin"),
         pytest.param(({}, 0, []), "were not throttled, but Kafka clients of the JVM", None, id="notes alone"),
     ]
@@ -415,7 +478,7 @@ def test_log_without_throttle_times(properties: dict[str, str], advice: str, tmp
 def test_stage_of_attempts_with_and_without_a_note(
     form: Callable[[Application], str], seconds: int | None, tmp_path: Path, *, is_noted: bool, is_lost: bool
 ) -> None:
-    """The waiting time of attempts of a lost executor is unknown; another attempt's note of zero does not make it zero."""
+    """The waiting time of attempts of a lost executor is unknown; another attempt's zero does not make it zero."""
     ids = note.AttemptKey(7, 0, 1)
     noted_none = attempt(noted("ValueError", CLIENT, 0, ids), 1, 2, stage=7, task=1)
     lost = attempt({"Reason": "ExecutorLostFailure"}, 1, 2, stage=7, task=2)
