@@ -1,7 +1,7 @@
 """
-Archives of the classes that a JVM loads (class data sharing): a JVM that starts with one needs half the time of a processor.
+Archives of the classes that a JVM loads (class data sharing): a JVM that starts with one needs half the processor time.
 
-An archive is of one JDK and one class path. A JVM that it does not fit loads its classes as ever, and says nothing of it.
+An archive is of one JDK and one class path. A JVM that it does not fit loads its classes as ever, without a message.
 """
 
 import hashlib

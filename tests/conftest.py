@@ -1,4 +1,8 @@
-"""Settings of the random tests (`desk` a few examples, `thorough` many; both others in each run), and where processes leave their files."""
+"""
+Settings of the random tests, and where processes leave their files.
+
+The profile `desk` has a few examples, `thorough` many; both have others in each run.
+"""
 
 import gc
 import os
@@ -41,7 +45,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """The garbage collector looks at none of the thousands of tests: each full collection would take a quarter of a second."""
+    """The garbage collector skips the thousands of tests: each full collection would take a quarter of a second."""
     gc.disable()
     try:
         return (yield)

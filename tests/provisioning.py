@@ -23,7 +23,7 @@ def cache() -> Path:
 
 
 def cached(name: str, *sources: Path | str) -> Path:
-    """The folder of what is made of these files and texts, whether it exists or not: when one changes, it is another folder."""
+    """The folder of what is made of these files and texts, which may not exist yet; other content has another one."""
     parts = (source.encode() if isinstance(source, str) else source.read_bytes() for source in sources)
     content = b"".join(parts)
     return cache() / f"{name}-{hashlib.sha256(content).hexdigest()[:16]}"

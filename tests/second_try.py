@@ -91,7 +91,7 @@ class _Seen:
                 self._own.add(item.nodeid)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the reports of first tries: `rerun` is the outcome that pytest-rerunfailures gives a try that is repeated."""
+        """Keep the reports of first tries: pytest-rerunfailures gives a try that is repeated the outcome `rerun`."""
         outcome: str = report.outcome
         if outcome == "rerun":
             self._failed.append(report)

@@ -16,7 +16,11 @@ _DESK = 50
 
 
 def examples(desk: int) -> int:
-    """Return the number of examples of a test that has its own number of them in the profile `desk`: `thorough` multiplies it as all others."""
+    """
+    Return the number of examples of a test that has its own number of them in the profile `desk`.
+
+    The profile `thorough` multiplies it as all others.
+    """
     return desk * settings().max_examples // _DESK
 
 

@@ -56,7 +56,11 @@ def test_a_seed_chooses_the_same_mutants() -> None:
 
 
 def test_a_line_is_tried_by_the_tests_that_run_it() -> None:
-    """A line that runs at import is tried by all tests of its file, one beside kernels by its folder's too, one that no test runs by none."""
+    """
+    A line that runs at import is tried by all tests of its file.
+
+    One beside kernels is tried by its folder's as well, and one that no test runs by none.
+    """
     near, far = "tests/quotas/test_a.py::test_a", "tests/cli/test_b.py::test_b"
     kernel = "pipeline/replay/a.py"
     reached = mutation._Reached(

@@ -89,7 +89,10 @@ def answering(monkeypatch: pytest.MonkeyPatch, answers: Mapping[str, str | int])
 def test_each_registry_is_asked_by_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each registry is asked by its client; unstable versions are left out, and Prometheus's module is converted."""
     (prometheus,) = (one for one in newest.tested() if one.name == "Prometheus")
-    pythons = '[{"version": "3.15.0a1", "implementation": "cpython"}, {"version": "3.14.2", "implementation": "cpython"}, {"version": "3.16.1", "implementation": "pypy"}]'
+    pythons = (
+        '[{"version": "3.15.0a1", "implementation": "cpython"}, {"version": "3.14.2", "implementation": "cpython"}, '
+        '{"version": "3.16.1", "implementation": "pypy"}]'
+    )
     answering(monkeypatch, {
         "mvn": LISTED,
         "go": "github.com/prometheus/prometheus v0.314.0 v0.317.0-rc.0 v0.316.1",

@@ -62,7 +62,7 @@ def test_no_module_imports_a_folder_by_its_bare_name() -> None:
 
 
 def test_every_file_beside_the_code_is_in_the_wheel() -> None:
-    """Templates, styles and scripts are named by a pattern of `package-data`, or the installed product would miss them."""
+    """Templates, styles and scripts are named by a pattern of `package-data`, so that they are installed."""
     shipped = set()
     for package, patterns in SETUPTOOLS["package-data"].items():
         folder = ROOT.joinpath(*package.split(".")[1:])

@@ -189,7 +189,8 @@ def test_linters_would_find_something(tmp_path: Path) -> None:
     """The linters find faults in a worse workflow, so that the check above can fail."""
     worse = tmp_path / "worse.yml"
     worse.write_text(
-        "on: push\njobs:\n  one:\n    runs-on: ubuntu-24.04\n    steps:\n      - uses: actions/checkout@v7\n      - run: echo ${{ github.head_ref }} ${{ needs.two.result }}\n"
+        "on: push\njobs:\n  one:\n    runs-on: ubuntu-24.04\n    steps:\n      - uses: actions/checkout@v7\n"
+        "      - run: echo ${{ github.head_ref }} ${{ needs.two.result }}\n"
     )
     run(tools() / "actionlint", worse, code=1)
     assert "template-injection" in run(BIN / "zizmor", "--offline", worse, code=14).stdout

@@ -1,4 +1,4 @@
-"""The soak: its agents answer as real ones did, its scrapers see what is not true on a page, and its verdict finds what a run is for."""
+"""The soak: its agents answer as real ones did, its scrapers see wrong pages, and its verdict names each failure."""
 
 import re
 import sys
@@ -170,14 +170,45 @@ EXPECTED = Expected(
     ("old", "new", "expected", "found"),
     [
         pytest.param("", "", {}, [], id="what agrees with the agents is fine"),
-        pytest.param("} 5.0", "} 4.0", {}, ["broker 1: produce rates add up to 14 and not to 15"], id="a client that is neither shown nor folded"),
-        pytest.param("", "", {"at": 200.0}, ["broker 1: numbers are 100 s old"], id="a page from a while ago, by the agent's own clock"),
-        pytest.param("", "", {"up": {"node-1": True, "node-2": True}}, ["node-2 is shown down"], id="wrong health"),
-        pytest.param("", "", {"listed": frozenset({"node-1"})}, ["sources ['node-1', 'node-2'] and not ['node-1']"], id="a source that is not listed"),
-        pytest.param('"clock"', '"o"', {}, ["1 sources are read as a whole, but 1 sums and 0 clocks are shown"], id="a source without numbers"),
         pytest.param(
-            "} 3\n", "} 2\n", {}, ['quotascope_limits_refresh_errors_total{cluster="soak"} fell from 3 to 2'], id="a falling counter"),
-        pytest.param('node-2"} 0.0', 'node-3"} 0.0', {"up": {}, "listed": None}, [], id="right after a change it is not certain what is shown"),
+            "} 5.0",
+            "} 4.0",
+            {},
+            ["broker 1: produce rates add up to 14 and not to 15"],
+            id="a client that is neither shown nor folded",
+        ),
+        pytest.param(
+            "",
+            "",
+            {"at": 200.0},
+            ["broker 1: numbers are 100 s old"],
+            id="a page from a while ago, by the agent's own clock",
+        ),
+        pytest.param("", "", {"up": {"node-1": True, "node-2": True}}, ["node-2 is shown down"], id="wrong health"),
+        pytest.param(
+            "",
+            "",
+            {"listed": frozenset({"node-1"})},
+            ["sources ['node-1', 'node-2'] and not ['node-1']"],
+            id="a source that is not listed",
+        ),
+        pytest.param(
+            '"clock"',
+            '"o"',
+            {},
+            ["1 sources are read as a whole, but 1 sums and 0 clocks are shown"],
+            id="a source without numbers",
+        ),
+        pytest.param(
+            "} 3\n", "} 2\n", {},
+            ['quotascope_limits_refresh_errors_total{cluster="soak"} fell from 3 to 2'], id="a falling counter"),
+        pytest.param(
+            'node-2"} 0.0',
+            'node-3"} 0.0',
+            {"up": {}, "listed": None},
+            [],
+            id="right after a change it is not certain what is shown",
+        ),
     ]
 )  # fmt: skip
 def test_faults_of_a_page(old: str, new: str, expected: dict[str, Any], found: list[str]) -> None:
@@ -249,9 +280,24 @@ def test_quiet_run_went_well() -> None:
         pytest.param({"leak_mib_per_hour": 100.0}, [], "memory grew by .*", id="more of it"),
         pytest.param({"fds_per_hour": 12}, [], "descriptors went from .*", id="descriptors that are not closed"),
         pytest.param({"errors": 2}, [], "2 lines in the log were not expected", id="a line that nothing explains"),
-        pytest.param({}, [Scrape(at=1, scraper="first", seconds=10, lost="TimeoutError")], "1 scrapes were lost, first TimeoutError", id="a scrape without an answer"),
-        pytest.param({}, [Scrape(at=1, scraper="first", seconds=1, faults=("broker 1: no",))], "1 scrapes showed something wrong, first broker 1: no", id="a wrong page"),
-        pytest.param({}, [Visit(at=1, path="/", seconds=1, problem="HTTP 500")], "1 other requests failed, first /: HTTP 500", id="a page for people that did not come"),
+        pytest.param(
+            {},
+            [Scrape(at=1, scraper="first", seconds=10, lost="TimeoutError")],
+            "1 scrapes were lost, first TimeoutError",
+            id="a scrape without an answer",
+        ),
+        pytest.param(
+            {},
+            [Scrape(at=1, scraper="first", seconds=1, faults=("broker 1: no",))],
+            "1 scrapes showed something wrong, first broker 1: no",
+            id="a wrong page",
+        ),
+        pytest.param(
+            {},
+            [Visit(at=1, path="/", seconds=1, problem="HTTP 500")],
+            "1 other requests failed, first /: HTTP 500",
+            id="a page for people that did not come",
+        ),
     ]
 )  # fmt: skip
 def test_trouble_is_found(usage: dict[str, Any], more: list[Record], failure: str) -> None:

@@ -191,7 +191,14 @@ def test_voters_are_reported_with_their_addresses_by_new_clusters_only() -> None
 
 @pytest.mark.parametrize(
     ("level", "release"),
-    [(33, KafkaRelease(4, 4)), (31, KafkaRelease(4, 3)), (30, KafkaRelease(4, 3)), (29, KafkaRelease(4, 2)), (99, KafkaRelease(4, 4)), (8, KafkaRelease(3, 4))]
+    [
+        (33, KafkaRelease(4, 4)),
+        (31, KafkaRelease(4, 3)),
+        (30, KafkaRelease(4, 3)),
+        (29, KafkaRelease(4, 2)),
+        (99, KafkaRelease(4, 4)),
+        (8, KafkaRelease(3, 4)),
+    ]
 )  # fmt: skip
 def test_the_newest_metadata_version_names_the_release(level: int, release: KafkaRelease | None) -> None:
     """

@@ -27,7 +27,8 @@ def test_the_table_is_the_catalogs() -> None:
     text = (DOCS / "guides" / "clients.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `kafka_client_.*$", text, re.MULTILINE)
     expected = [
-        f"| `{family.name}` | {family.type.value} | {', '.join(f'`{label}`' for label in family.labels)} | {family.help} |"
+        f"| `{family.name}` | {family.type.value} | {', '.join(f'`{label}`' for label in family.labels)} | "
+        f"{family.help} |"
         for family in client_families()
     ]
     assert rows == expected

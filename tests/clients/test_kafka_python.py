@@ -284,7 +284,12 @@ def test_topics_need_the_library_as_well(monkeypatch: pytest.MonkeyPatch) -> Non
     ("module", "distribution", "error", "words"),
     [
         ("kafka", "kafka-python", LibraryMissing, "pip install kafka-python"),
-        ("kafka.protocol.admin", "kafka-python", UnsupportedByLibrary, r"kafka-python 3\.\d+\.\d+ lacks something of kafka\.protocol\.admin"),
+        (
+            "kafka.protocol.admin",
+            "kafka-python",
+            UnsupportedByLibrary,
+            r"kafka-python 3\.\d+\.\d+ lacks something of kafka\.protocol\.admin",
+        ),
         ("kafka.protocol.admin", "no such", UnsupportedByLibrary, r"kafka-python \(unknown version\) lacks"),
     ],
     ids=["missing", "too old", "something else that calls itself kafka"],

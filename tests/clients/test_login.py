@@ -78,7 +78,12 @@ def test_an_issuer_gives_a_token(running: Issuer, credentials: ClientCredentials
 @pytest.mark.parametrize(
     ("status", "headers", "body", "words"),
     [
-        (401, {}, b'{"error": "invalid_client", "error_description": "s3cret: +/\xc3\xa9"}', "HTTP 401 (invalid_client: ****): check the client id"),
+        (
+            401,
+            {},
+            b'{"error": "invalid_client", "error_description": "s3cret: +/\xc3\xa9"}',
+            "HTTP 401 (invalid_client: ****): check the client id",
+        ),
         (400, {}, b'{"error": ["invalid"], "error_description": 4}', "HTTP 400: check"),
         (500, {}, LONG.encode(), "HTTP 500: check"),
         (302, {"Location": "https://127.0.0.1:1/elsewhere"}, b"", "HTTP 302: check"),

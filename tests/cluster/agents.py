@@ -83,7 +83,10 @@ class Agents:
     def jvm_option(self, folder: Path) -> str:
         """Return the option that loads all agents; their arguments are written to a file in `folder`."""
         jars = provision.agents()
-        tls = f"protocol=https,serverCert={self.certificates.server},serverKey={self.certificates.server_key},serverKeyAlgorithm=EC"
+        tls = (
+            f"protocol=https,serverCert={self.certificates.server},serverKey={self.certificates.server_key},"
+            "serverKeyAlgorithm=EC"
+        )
         password = f"user={JOLOKIA1_USER},password={JOLOKIA1_PASSWORD}"
         own_rules = folder / "quotascope.yml"
         own_rules.write_text(jmx_exporter_rules())

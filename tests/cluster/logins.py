@@ -193,7 +193,10 @@ def _await(port: int) -> None:
 def settings(keys: Issuer, tickets: Realm) -> dict[str, str]:
     """Return settings with which both SASL listeners accept tokens and tickets; sessions end with a token (KIP-368)."""
     oauth = "org.apache.kafka.common.security.oauthbearer"
-    kerberos = f'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true isInitiator=false keyTab="{tickets.broker_keytab}" principal="kafka/127.0.0.1@{REALM}";'
+    kerberos = (
+        "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true isInitiator=false "
+        f'keyTab="{tickets.broker_keytab}" principal="kafka/127.0.0.1@{REALM}";'
+    )
     values = {
         "sasl.oauthbearer.jwks.endpoint.url": keys.keys_url,
         "sasl.oauthbearer.expected.audience": AUDIENCE,

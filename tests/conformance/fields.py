@@ -1,4 +1,4 @@
-"""Objects of a vectors file, read as the arguments of functions so that nothing in them is overlooked, and the runners of their steps."""
+"""Objects of a vectors file, read as arguments of functions, so that no key is overlooked; runners of steps."""
 
 import inspect
 import math

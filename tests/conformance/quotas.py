@@ -1,4 +1,4 @@
-"""Vectors about quotas: managers, controllers, reapers, replication, tiered storage, connections, and what a KRaft controller stores."""
+"""Vectors about quotas: managers, controllers, reapers, replication, tiered storage, connections, KRaft's records."""
 
 from collections.abc import Mapping
 from typing import Annotated

@@ -54,7 +54,13 @@ class StatRunner(Runner):
 
 
 class HistogramBinsRunner(Runner):
-    def _begin(self, scheme: str, bins: int, max: float, min: float | None = None) -> None:  # noqa: A002 - keys of a config
+    def _begin(
+        self,
+        scheme: str,
+        bins: int,
+        max: float,  # noqa: A002 - a key of a config
+        min: float | None = None,  # noqa: A002 - as above
+    ) -> None:
         """Create bins; constant ones have a minimum, linear ones begin at 0."""
         if (scheme, min is None) not in (("constant", False), ("linear", True)):
             raise Malformed(f"unknown scheme {scheme!r:.60} with the minimum {min}")

@@ -1,4 +1,8 @@
-"""Kafka's figures, vector by vector, as `make conformance` runs them; that a vector which should not pass does not, and that the command says so."""
+"""
+Kafka's figures, vector by vector, as `make conformance` runs them.
+
+A vector that should not pass does not, and the command says so.
+"""
 
 import json
 import math

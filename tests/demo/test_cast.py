@@ -31,7 +31,8 @@ reviews             till                   writes 100000  every 200   from 12000
 search              till                   writes 100000  every 200   from 120000 2 ms busy 420000 pause 1380000 on 12
 stock               till                   writes 100000  every 200   from 120000 2 ms busy 420000 pause 1380000 on 12
 tracking            till                   writes 100000  every 200   from 120000 2 ms busy 420000 pause 1380000 on 12
-ci                  topic-tests            creates 3,3,3,3,3,3,3,3,3,3/7 every 500 from 540000 20 ms busy 480000 pause 1320000 on 4
+ci                  topic-tests            creates 3,3,3,3,3,3,3,3,3,3/7 every 500 from 540000 20 ms busy 480000 pause \
+    1320000 on 4
 """
 """
 User, client-id, what is asked for, how often (ms), the first time (ms), what it takes of a thread, bursts, connections
@@ -54,8 +55,8 @@ def _asked(role: Role) -> str:
 def test_each_client_does_what_is_written_down() -> None:
     """Names, sizes and times are as written: the tour of the demo covers them."""
     roles = [
-        f"{role.user} {role.client_id.replace(' ', '_')} {_asked(role)} every {role.rhythm.every_ms} from {role.rhythm.first_ms} "
-        f"{role.thread_ms:g} ms busy {role.rhythm.busy_ms} pause {role.rhythm.pause_ms}"
+        f"{role.user} {role.client_id.replace(' ', '_')} {_asked(role)} every {role.rhythm.every_ms} "
+        f"from {role.rhythm.first_ms} {role.thread_ms:g} ms busy {role.rhythm.busy_ms} pause {role.rhythm.pause_ms}"
         + (f" on {role.connections}" if role.connections > 1 else "")
         for role in CAST
     ]

@@ -83,4 +83,5 @@ def drive(kafka: Kafka, budget: Budget, subject: Subject[S], share: float) -> No
         session += 1
         if time.monotonic() - reported >= 5 or finished >= operations:
             reported = time.monotonic()
-            print(f"  {subject.name}: {finished:,} of {operations:,} operations", flush=True)  # noqa: T201 - `pytest -s` shows it
+            text = f"  {subject.name}: {finished:,} of {operations:,} operations"
+            print(text, flush=True)  # noqa: T201 - `pytest -s` shows it

@@ -1,7 +1,7 @@
 """
-What releases of Kafka say of themselves, read from their classes and kept here as JSON: what our tables are checked against.
+Facts of Kafka's releases, read from their classes and kept here as JSON: our tables are checked against them.
 
-`tests/differential/test_recorded.py` fails when a file is not what the jars say, and rewrites it with `--update-golden`.
+`tests/differential/test_recorded.py` fails when a file differs from the jars, and rewrites it with `--update-golden`.
 """
 
 import json

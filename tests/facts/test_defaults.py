@@ -13,7 +13,8 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 ROOMS: Final = (
-    "alerts", "cli", "clients", "dashboards", "demo", "exporter", "metrics", "pages", "pipeline", "quotas", "spark_listener",
+    "alerts", "cli", "clients", "dashboards", "demo", "exporter", "metrics", "pages", "pipeline", "quotas",
+    "spark_listener",
 )  # fmt: skip
 _NUMBERS: Final = """
 cli/cost.py cost(top) 20

@@ -62,7 +62,11 @@ SINCE_1 = [
     "EXPIRE_DELEGATION_TOKEN",
     "DESCRIBE_DELEGATION_TOKEN",
 ]
-"""APIs whose first waiting version is 1 (KIP-219 and the KIPs of each), which facts cannot show: the oldest supported version waits."""
+"""
+APIs whose first waiting version is 1 (KIP-219 and the KIPs of each).
+
+Facts cannot show it: the oldest supported version waits.
+"""
 
 
 @pytest.mark.parametrize("api", ApiKey)

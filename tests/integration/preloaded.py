@@ -83,8 +83,8 @@ def _serve(listening: socket.socket) -> None:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    # those of the server know where it reads and writes
-    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", buffering=1)  # noqa: SIM115 - until the command ends
+    # those of the server know where it reads and writes; these stay open until the command ends
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", buffering=1)  # noqa: SIM115
     asking.close()
     listening.close()
     sys.argv[1:] = arguments

@@ -243,7 +243,11 @@ def test_the_doctor_says_what_a_login_lacks(
     file = tmp_path / "quotascope.yaml"
     settings = oauth(login_kafka, tmp_path, token_url="https://127.0.0.1:1/token")
     for sasl, text, advice in (
-        (settings["kafka"]["sasl"], "cannot log in: the token endpoint https://127.0.0.1:1/token: connection refused", "Kafka itself was reached"),
+        (
+            settings["kafka"]["sasl"],
+            "cannot log in: the token endpoint https://127.0.0.1:1/token: connection refused",
+            "Kafka itself was reached",
+        ),
         ({"mechanism": "GSSAPI"}, "cannot log in: Kerberos: No Kerberos credentials available", "Check kafka.sasl"),
     ):  # fmt: skip
         settings["kafka"]["sasl"] = sasl

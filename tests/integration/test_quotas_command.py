@@ -32,8 +32,16 @@ SHAPES = (
     ("--user alice", "producer_byte_rate=1048576", "user-principal 'alice'"),
     ("--user -x --client-id 'app 1'", "consumer_byte_rate=9007199254740993", "user-principal '-x', client-id 'app 1'"),
     ("--user alice --default-client-id", "request_percentage=0.5", "user-principal 'alice', the default client-id"),
-    ("--default-user --client-id default", "controller_mutation_rate=2.5", "the default user-principal, client-id 'default'"),
-    ("--default-user --default-client-id", "request_percentage=200", "the default user-principal, the default client-id"),
+    (
+        "--default-user --client-id default",
+        "controller_mutation_rate=2.5",
+        "the default user-principal, client-id 'default'",
+    ),
+    (
+        "--default-user --default-client-id",
+        "request_percentage=200",
+        "the default user-principal, the default client-id",
+    ),
     ("--default-user", "producer_byte_rate=5e6", "the default user-principal"),
     ("--client-id 'app 1'", "request_percentage=30", "client-id 'app 1'"),
     ("--default-client-id", "request_percentage=31", "the default client-id"),
@@ -267,7 +275,10 @@ def test_a_rule_with_a_slip_in_its_name_is_found_and_corrected(
     )
     topic = traffic.topic()
     source = ("--source", f"jolokia:1={kafka.brokers[0].agents.jolokia}", "--bootstrap-servers", kafka.admin)
-    text = "`3 user User:bob` applies to no client; user bob is measured under `6 user <default>`, and differs in the type of the principal (User:): is it meant?"
+    text = (
+        "`3 user User:bob` applies to no client; user bob is measured under `6 user <default>`, and differs in the "
+        "type of the principal (User:): is it meant?"
+    )
 
     def doubts() -> list[dict[str, Any]]:
         listed: list[dict[str, Any]] = json.loads(quotascope("list", "--json", *source))

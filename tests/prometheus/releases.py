@@ -26,7 +26,11 @@ BUILD: Final = (
     *("build", "-mod=readonly", "-trimpath", "-tags=remove_all_sd", "-ldflags=-s -w"),
     *(f"-gcflags=all=-N -l {_PLAIN}", f"-gcflags=std={_PLAIN}", f"-gcflags={MODULE}/...={_PLAIN}"),
 )
-"""Only Prometheus's own packages and the standard library are optimized: promtool computes for a minute in each run of the tests."""
+"""
+Flags that optimize Prometheus's own packages and the standard library alone.
+
+promtool computes for a minute in each run of the tests.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,11 @@ OLDEST_VERSION: Final = "2.42.0"
 OLDEST: Final = Release("oldest")
 """The one that is installed."""
 NEWEST: Final = Release("newest")
-"""The newest of Prometheus 3 that was tested; ranges and the lookback of selectors leave out their older end, unlike before 3.0."""
+"""
+The newest of Prometheus 3 that was tested.
+
+Ranges and the lookback of selectors leave out their older end, unlike before 3.0.
+"""
 RELEASES: Final = (OLDEST, NEWEST)
 
 

@@ -108,7 +108,15 @@ def test_names_that_clients_have_are_not_odd(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "word"),
-    [("User:a", "begins with User:"), ('"a b"', "quotes"), ("a%20b", "percent"), (" a", "blanks"), ("a\u200bb", "invisible"), ("a\u00a0b", "invisible"), ("e\u0301", "NFD")],
+    [
+        ("User:a", "begins with User:"),
+        ('"a b"', "quotes"),
+        ("a%20b", "percent"),
+        (" a", "blanks"),
+        ("a\u200bb", "invisible"),
+        ("a\u00a0b", "invisible"),
+        ("e\u0301", "NFD"),
+    ],
 )  # fmt: skip
 def test_odd_names(name: str, word: str) -> None:
     (oddity,) = oddities(name, "user")

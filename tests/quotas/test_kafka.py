@@ -43,8 +43,14 @@ def test_one_command_for_each_entity() -> None:
     commands = kafka_configs(difference(old, new), bootstrap_servers="b:9092", command_config="a b.conf")
     start = "kafka-configs.sh --bootstrap-server b:9092 --command-config 'a b.conf' --entity-type"
     assert commands.lines == (
-        f"{start} users --entity-default --entity-type clients --entity-name '$(c)' --alter --add-config request_percentage=0.5",
-        f"{start} users --entity-name 'al ice' --alter --add-config consumer_byte_rate=2048,producer_byte_rate=1024 --delete-config request_percentage",
+        (
+            f"{start} users --entity-default --entity-type clients --entity-name '$(c)' --alter --add-config "
+            "request_percentage=0.5"
+        ),
+        (
+            f"{start} users --entity-name 'al ice' --alter --add-config "
+            "consumer_byte_rate=2048,producer_byte_rate=1024 --delete-config request_percentage"
+        ),
         f"{start} clients --entity-default --alter --add-config controller_mutation_rate=3",
         f"{start} ips --entity-name 10.0.0.1 --alter --add-config connection_creation_rate=4",
     )

@@ -134,26 +134,83 @@ USER = "apiVersion: kafka.strimzi.io/v1\nkind: KafkaUser\n"
 @pytest.mark.parametrize(
     ("text", "problems"),
     [
-        (f"{USER}metadata: {{name: a}}\nspec: {{quotas: {{producer_byte_rate: 1}}}}", ["line 4: unknown key 'producer_byte_rate' in spec.quotas; did you mean 'producerByteRate'?"]),
-        (f"{USER}metadata: {{name: a}}\nspec: {{quotas: {{producerByteRate: 1.5}}}}", ["line 4: spec.quotas.producerByteRate must be a whole number up to 2147483647, not 1.5"]),
-        (f"{USER}metadata: {{name: a}}\nspec: {{quotas: {{producerByteRate: 3e9}}}}", ["line 4: spec.quotas.producerByteRate must be a whole number up to 2147483647, not 3e9"]),
-        (f"{USER}metadata: {{name: a}}\nspec: {{quotas: {{producerByteRate: Infinity}}}}", ["line 4: spec.quotas.producerByteRate must be a whole number"]),
-        (f"{USER}metadata: {{name: a}}\nspec: {{quotas: {{requestPercentage: '5'}}}}", ["line 4: spec.quotas.requestPercentage must be a plain number"]),
-        (f"{USER}metadata: {{name: a}}\nspec:\n  quotas:\n    controllerMutationRate: 0", ["line 6: spec.quotas of user a: controller_mutation_rate must be greater than 0"]),
-        (f"{USER}metadata: {{name: a}}\nspec: {{authentication: {{type: oauth}}}}", ["line 4: spec.authentication has the type 'oauth', from which the name"]),
-        (f"{USER}metadata: {{name: a}}\nspec: {{authentication: {{password: x}}}}", ["line 4: spec.authentication has no type"]),
+        (
+            f"{USER}metadata: {{name: a}}\nspec: {{quotas: {{producer_byte_rate: 1}}}}",
+            ["line 4: unknown key 'producer_byte_rate' in spec.quotas; did you mean 'producerByteRate'?"],
+        ),
+        (
+            f"{USER}metadata: {{name: a}}\nspec: {{quotas: {{producerByteRate: 1.5}}}}",
+            ["line 4: spec.quotas.producerByteRate must be a whole number up to 2147483647, not 1.5"],
+        ),
+        (
+            f"{USER}metadata: {{name: a}}\nspec: {{quotas: {{producerByteRate: 3e9}}}}",
+            ["line 4: spec.quotas.producerByteRate must be a whole number up to 2147483647, not 3e9"],
+        ),
+        (
+            f"{USER}metadata: {{name: a}}\nspec: {{quotas: {{producerByteRate: Infinity}}}}",
+            ["line 4: spec.quotas.producerByteRate must be a whole number"],
+        ),
+        (
+            f"{USER}metadata: {{name: a}}\nspec: {{quotas: {{requestPercentage: '5'}}}}",
+            ["line 4: spec.quotas.requestPercentage must be a plain number"],
+        ),
+        (
+            f"{USER}metadata: {{name: a}}\nspec:\n  quotas:\n    controllerMutationRate: 0",
+            ["line 6: spec.quotas of user a: controller_mutation_rate must be greater than 0"],
+        ),
+        (
+            f"{USER}metadata: {{name: a}}\nspec: {{authentication: {{type: oauth}}}}",
+            ["line 4: spec.authentication has the type 'oauth', from which the name"],
+        ),
+        (
+            f"{USER}metadata: {{name: a}}\nspec: {{authentication: {{password: x}}}}",
+            ["line 4: spec.authentication has no type"],
+        ),
         (f"{USER}metadata: {{name: a}}\nspec: {{quotas: [1]}}", ["line 4: spec.quotas must have keys and values"]),
-        (f"{USER}metadata: {{name: {'a' * 65}}}\nspec: {{authentication: {{type: tls}}}}", ["line 1: metadata.name has more than 64 characters"]),
+        (
+            f"{USER}metadata: {{name: {'a' * 65}}}\nspec: {{authentication: {{type: tls}}}}",
+            ["line 1: metadata.name has more than 64 characters"],
+        ),
         (f"{USER}metadata: {{name: 'User:a'}}", ["line 3: metadata.name 'User:a' is no name that Kubernetes takes"]),
         (f"{USER}spec: {{}}", ["line 1: this KafkaUser has no metadata.name"]),
-        (f"{USER}metadata: {{name: a}}\n---\n{USER}metadata: {{name: a}}", ["line 5: user a is there already in line 1"]),
-        (f"{USER}metadata: {{name: a, labels: {{strimzi.io/cluster: x}}}}\n---\n{USER}metadata: {{name: b, labels: {{strimzi.io/cluster: y}}}}", ["line 7: the cluster 'x' (line 3) and 'y' (line 7)"]),
-        (f"{USER}metadata: {{name: a, namespace: x}}\n---\n{USER}metadata: {{name: b, namespace: y}}", ["line 7: the namespace 'x' (line 3) and 'y' (line 7)"]),
-        (f"{USER}metadata: {{name: a, labels: {{strimzi.io/cluster: x}}}}\n---\napiVersion: kafka.strimzi.io/v1\nkind: Kafka\nmetadata: {{name: y}}", ["line 5: the cluster 'x' (line 3) and 'y' (line 5)"]),
-        (f"{USER}metadata: {{name: a}}\n---\nquotas: []", ["line 5: expected a resource of Kubernetes with `apiVersion` and `kind`, as the others"]),
+        (
+            f"{USER}metadata: {{name: a}}\n---\n{USER}metadata: {{name: a}}",
+            ["line 5: user a is there already in line 1"],
+        ),
+        (
+            (
+                f"{USER}metadata: {{name: a, labels: {{strimzi.io/cluster: x}}}}\n---\n"
+                f"{USER}metadata: {{name: b, labels: {{strimzi.io/cluster: y}}}}"
+            ),
+            ["line 7: the cluster 'x' (line 3) and 'y' (line 7)"],
+        ),
+        (
+            f"{USER}metadata: {{name: a, namespace: x}}\n---\n{USER}metadata: {{name: b, namespace: y}}",
+            ["line 7: the namespace 'x' (line 3) and 'y' (line 7)"],
+        ),
+        (
+            (
+                f"{USER}metadata: {{name: a, labels: {{strimzi.io/cluster: x}}}}\n---\n"
+                f"apiVersion: kafka.strimzi.io/v1\nkind: Kafka\nmetadata: {{name: y}}"
+            ),
+            ["line 5: the cluster 'x' (line 3) and 'y' (line 5)"],
+        ),
+        (
+            f"{USER}metadata: {{name: a}}\n---\nquotas: []",
+            ["line 5: expected a resource of Kubernetes with `apiVersion` and `kind`, as the others"],
+        ),
         ("quotas: []\n---\nquotas: []", ["line 3: a second document; put all rules below one `quotas`"]),
-        ("apiVersion: kafka.strimzi.io/v1\nkind: Kafka\nmetadata: {name: y}\nspec: {kafka: {quotas: {type: strimzi, producerByteRate: 1}}}", ["line 4: spec.kafka.quotas of type 'strimzi' are settings of a plugin of the brokers"]),
-        ("apiVersion: kafka.banzaicloud.io/v1alpha1\nkind: KafkaUser\nmetadata: {name: a}", ["line 1: this KafkaUser is of 'kafka.banzaicloud.io/v1alpha1'"]),
+        (
+            (
+                "apiVersion: kafka.strimzi.io/v1\nkind: Kafka\nmetadata: {name: y}\n"
+                "spec: {kafka: {quotas: {type: strimzi, producerByteRate: 1}}}"
+            ),
+            ["line 4: spec.kafka.quotas of type 'strimzi' are settings of a plugin of the brokers"],
+        ),
+        (
+            "apiVersion: kafka.banzaicloud.io/v1alpha1\nkind: KafkaUser\nmetadata: {name: a}",
+            ["line 1: this KafkaUser is of 'kafka.banzaicloud.io/v1alpha1'"],
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_mapped_is_refused(text: str, problems: list[str], tmp_path: Path) -> None:
@@ -170,20 +227,50 @@ def test_what_cannot_be_mapped_is_refused(text: str, problems: list[str], tmp_pa
 @pytest.mark.parametrize(
     ("text", "format_"),
     [
-        ('context: east\nplatform:\n  kafka:\n    quotas:\n      - principal: "User:orders"\n        producer_byte_rate: 1024', "a topology of JulieOps"),
+        (
+            (
+                'context: east\nplatform:\n  kafka:\n    quotas:\n      - principal: "User:orders"\n'
+                "        producer_byte_rate: 1024"
+            ),
+            "a topology of JulieOps",
+        ),
         ("context: c\nprojects: [{name: p}]", "a topology of JulieOps"),
-        ("apiVersion: kafka.jikkou.io/v1beta2\nkind: KafkaClientQuota\nspec: {}", "only KafkaClientQuota (Jikkou, kafka.jikkou.io/v1beta2)"),
-        ("apiVersion: aiven.io/v1alpha1\nkind: KafkaQuota\nspec: {}", "only KafkaQuota (Aiven's operator, aiven.io/v1alpha1)"),
-        ("apiVersion: gateway/v2\nkind: Interceptor\nmetadata: {name: x}", "only Interceptor (Conduktor Gateway, gateway/v2)"),
+        (
+            "apiVersion: kafka.jikkou.io/v1beta2\nkind: KafkaClientQuota\nspec: {}",
+            "only KafkaClientQuota (Jikkou, kafka.jikkou.io/v1beta2)",
+        ),
+        (
+            "apiVersion: aiven.io/v1alpha1\nkind: KafkaQuota\nspec: {}",
+            "only KafkaQuota (Aiven's operator, aiven.io/v1alpha1)",
+        ),
+        (
+            "apiVersion: gateway/v2\nkind: Interceptor\nmetadata: {name: x}",
+            "only Interceptor (Conduktor Gateway, gateway/v2)",
+        ),
         ("apiVersion: acme.example/v1\nkind: KafkaQuota\nspec: {}", "only KafkaQuota (acme.example/v1)"),
         ("- hosts: kafka\n  tasks:\n    - kafka_quotas: {entries: []}", "a playbook, role or inventory of Ansible"),
-        ("- name: quotas\n  community.kafka.kafka_quotas:\n    entries: [{entity_type: user}]", "a playbook, role or inventory of Ansible"),
+        (
+            "- name: quotas\n  community.kafka.kafka_quotas:\n    entries: [{entity_type: user}]",
+            "a playbook, role or inventory of Ansible",
+        ),
         ('{"terraform_version": "1.9.0", "values": {}}', "a state or plan of Terraform"),
         ('{"resource": {"kafka_quota": {"a": {"entity_name": "x"}}}}', "a configuration of Terraform"),
         ('resource "kafka_quota" "a" {\n  entity_name = "x"\n}\n', "a configuration of Terraform"),
-        ("Quota configs for user-principal 'alice' are producer_byte_rate=1024.0\n", "the output of kafka-configs.sh --describe"),
-        ("Quota configs for the default client-id are request_percentage=5.0\nQuota configs for user-principal 'a', client-id 'b: c' are x=1\n", "the output of kafka-configs.sh --describe"),
-        ("kafka-configs.sh --bootstrap-server a:1 --entity-type users --entity-name x --alter\n", "commands of kafka-configs.sh"),
+        (
+            "Quota configs for user-principal 'alice' are producer_byte_rate=1024.0\n",
+            "the output of kafka-configs.sh --describe",
+        ),
+        (
+            (
+                "Quota configs for the default client-id are request_percentage=5.0\n"
+                "Quota configs for user-principal 'a', client-id 'b: c' are x=1\n"
+            ),
+            "the output of kafka-configs.sh --describe",
+        ),
+        (
+            "kafka-configs.sh --bootstrap-server a:1 --entity-type users --entity-name x --alter\n",
+            "commands of kafka-configs.sh",
+        ),
         ('{"quotas": [{"entity": [{"name": "a", "type": "client-id"}], "values": []}]}', "Redpanda's rpk"),
         ('[{"entity": {}, "rule": "", "level": "", "hits": []}]', "the output of `quotascope quotas list --json`"),
         ('[{"entity": {}, "key": "", "old": 1, "new": 2}]', "the output of `quotascope quotas diff --json`"),
@@ -201,9 +288,11 @@ def test_formats_of_other_tools_are_named(text: str, format_: str, tmp_path: Pat
 
 
 LISTED = """\
-- {apiVersion: kafka.strimzi.io/v1, kind: KafkaUser, metadata: {name: a}, spec: {authentication: {type: tls}, quotas: {producerByteRate: 6}}}
+- {apiVersion: kafka.strimzi.io/v1, kind: KafkaUser, metadata: {name: a},
+   spec: {authentication: {type: tls}, quotas: {producerByteRate: 6}}}
 - {apiVersion: v1, kind: Secret, metadata: {name: a}}
-- {apiVersion: kafka.strimzi.io/v1, kind: KafkaUser, metadata: {name: b}, spec: {authentication: {type: scram-sha-512}, quotas: {requestPercentage: 5}}}
+- {apiVersion: kafka.strimzi.io/v1, kind: KafkaUser, metadata: {name: b},
+   spec: {authentication: {type: scram-sha-512}, quotas: {requestPercentage: 5}}}
 """
 
 
@@ -215,7 +304,7 @@ def test_manifests_in_a_bare_list_are_read(tmp_path: Path) -> None:
         {QuotaEntity("CN=a"): {"producer_byte_rate": 6.0}, QuotaEntity("b"): {"request_percentage": 5.0}}
     )
     path.write_text(f"{LISTED}- {{user: c, producer_byte_rate: 5}}\n")
-    with pytest.raises(InvalidQuotas, match="line 4: expected a resource of Kubernetes"):
+    with pytest.raises(InvalidQuotas, match="line 6: expected a resource of Kubernetes"):
         read_quotas(path)
 
 

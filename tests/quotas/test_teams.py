@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,7 +52,8 @@ teams:
   - user_pattern: (?!x)a  # teams[5].clients[3].user_pattern '(?!x)a' is not an RE2 expression
   - client_id_pattern: (  # teams[5].clients[4].client_id_pattern '(' is not an RE2 expression
   - alice  # teams[5].clients[5]: expected keys and values
-  - clientid: a  # unknown key 'clientid' under teams[5].clients[6]; did you mean 'client_id'?  # teams[5].clients[6] needs
+  - clientid: a  # unknown key 'clientid' under teams[5].clients[6]; did you mean 'client_id'?
+    # teams[5].clients[6] needs
   - user: "\\udfff"  # teams[5].clients[7].user contains an incomplete Unicode character
 - team: b
   clients: [{user: b}]
@@ -62,7 +62,7 @@ teams:
   request_threads: .inf  # teams[6].request_threads must be a plain number, above 0, got '.inf'
   controller_mutations_per_second: true  # teams[6].controller_mutations_per_second must be
   price_per_gb_in: -1  # teams[6].price_per_gb_in must be a plain number, 0 or more, got '-1'
-  team: c  # the key 'team' is there already in line 23
+  team: c  # the key 'team' is there already in line 24
 - 5  # teams[7]: expected keys and values, such as `team: payments`
 owners: []  # owners is no key of a file of teams: write `teams:`, each with `team:` and `clients:`
 default_owner: x  # default_owner is no key of a file of teams: write a last team with `clients: [{user_pattern: .*}]`
@@ -108,14 +108,15 @@ def test_everything_that_a_team_has(read: Read) -> None:
 
 def test_all_mistakes_are_named_by_line_and_key(read: Read) -> None:
     """Mistakes are reported in the order of lines, as the comment behind each line says."""
-    repeated = "  team: c  # the key 'team' is there already in line 23\n"
+    commented = 0
+    repeated = "  team: c  # the key 'team' is there already in line 24\n"
     with pytest.raises(InvalidQuotas) as caught:
         read(WRONG.replace(repeated, ""))
-    expected = [
-        f"line {number}: {text}"
-        for number, line in enumerate(WRONG.replace(repeated, "").splitlines(), 1)
-        for text in re.split(r"  # ", line)[1:]
-    ]
+    expected = []
+    for number, line in enumerate(WRONG.replace(repeated, "").splitlines(), 1):
+        content, *comments = line.split("  # ")
+        commented = number if content.strip() else commented  # a comment alone goes with the line above
+        expected += [f"line {commented}: {comment}" for comment in comments]
     assert len(caught.value.problems) == len(expected)
     for problem, text in zip(caught.value.problems, expected, strict=True):
         assert problem.startswith(text)

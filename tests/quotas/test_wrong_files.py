@@ -98,7 +98,11 @@ TOO_LARGE = "  # a replay takes at most 10000 windows of at most 86400 s"
         (load_file, "a: 1\nb: [  # not valid YAML: expected the node content, but found '<stream end>'"),
         (
             load_file,
-            "a: 1\na: 2  # the key 'a' is there already in line 1\nb: {c: 1, c: 2}  # the key 'c' is there already in line 3\na: 3  # the key 'a' is there already in line 1",
+            (
+                "a: 1\na: 2  # the key 'a' is there already in line 1\n"
+                "b: {c: 1, c: 2}  # the key 'c' is there already in line 3\n"
+                "a: 3  # the key 'a' is there already in line 1"
+            ),
         ),
         (load_file, "a: &a {b: 1}\nc: {<<: *a, b: 2, b: 3}  # the key 'b' is there already in line 2"),
         (load_file, f"{'x' * 70}: 1\n{'x' * 70}: 2  # the key '{'x' * 60}' is there already in line 1"),

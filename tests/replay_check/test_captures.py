@@ -26,7 +26,7 @@ BYTES = (QuotaType.PRODUCE, QuotaType.FETCH)
     [(BYTES, 0.02), ((QuotaType.CONTROLLER_MUTATION,), 0.02), ((QuotaType.REQUEST,), 0.10)]
 )  # fmt: skip
 def test_totals_are_predicted(name: str, kinds: tuple[QuotaType, ...], error: float) -> None:
-    """Request time is predicted within 10 %, though the log leaves out what network threads did; all others within 2 %."""
+    """Request time is predicted within 10 %, though the log leaves out the network threads; all others within 2 %."""
     checked_totals = [total for total in checked(name).totals if total.kind in kinds]
     assert checked_totals
     assert all(abs(total.error) < error for total in checked_totals)

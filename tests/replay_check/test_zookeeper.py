@@ -1,4 +1,8 @@
-"""Logs of brokers in ZooKeeper mode, where the controller answers clients itself: which quota a throttle is put down to, and what is charged."""
+"""
+Logs of brokers in ZooKeeper mode, where the controller answers clients itself.
+
+They show which quota a throttle is put down to, and what is charged.
+"""
 
 import gzip
 from functools import cache
@@ -46,7 +50,7 @@ quotas:
 
 
 def predicted(release: KafkaRelease, *, validate_only: bool) -> float:
-    """Seconds of throttle that a replay predicts of requests for 20 partitions each, one a second, that the log says were not throttled."""
+    """Seconds of throttle that a replay predicts of one request a second for 20 partitions, unthrottled in the log."""
     lines = [
         mutation(
             "create",

@@ -32,7 +32,10 @@ def _seeds() -> Iterator[bytes]:
     for section in re.split(r"(?m)^(?=[a-z])", everything):
         yield section.encode()
     yield b"sources:\n- &a {url: http://a:1/jolokia, timeout_seconds: 5s}\n- {<<: *a, name: '${NAME}'}\n"
-    yield b'cluster: "$${NAME}"\nsources: [{url: "http://[::1]:1/", node_id: 1, basic_auth: {username: u, password: "${NO}"}}]\n'
+    yield (
+        b'cluster: "$${NAME}"\nsources: [{url: "http://[::1]:1/", node_id: 1, basic_auth: {username: u, password: '
+        b'"${NO}"}}]\n'
+    )
 
 
 TARGET = Target(

@@ -29,8 +29,14 @@ def _read(data: bytes) -> None:
 
 def _seeds() -> Iterator[bytes]:
     yield b"basic_auth_users:\n  alice: %s\n" % _HASH
-    yield b"tls_server_config:\n  cert_file: Makefile\n  key_file: Makefile\n  min_version: TLS13\n  client_auth_type: NoClientCert\n"
-    yield b"http_server_config:\n  http2: true\n  headers: {X-Frame-Options: deny}\nrate_limit: {interval: 1s, burst: 2}\n"
+    yield (
+        b"tls_server_config:\n  cert_file: Makefile\n  key_file: Makefile\n  min_version: TLS13\n"
+        b"  client_auth_type: NoClientCert\n"
+    )
+    yield (
+        b"http_server_config:\n  http2: true\n  headers: {X-Frame-Options: deny}\n"
+        b"rate_limit: {interval: 1s, burst: 2}\n"
+    )
 
 
 TARGET = Target(

@@ -91,8 +91,8 @@ def test_a_client_with_short_throttles_has_its_alert(
         quotas.set(high)
     assert 0 < delay <= longest
     text = (
-        rf'\[{CLUSTER}\] Kafka has throttled user "{USER}" with client-id "{client_id}" on broker \d since \d\d:\d\d UTC, '
-        rf"for [\d.]+% of the last 15 minutes, by [\d.]+m?s on average: {used} "
+        rf'\[{CLUSTER}\] Kafka has throttled user "{USER}" with client-id "{client_id}" on broker \d '
+        rf"since \d\d:\d\d UTC, for [\d.]+% of the last 15 minutes, by [\d.]+m?s on average: {used} "
         rf'\(rule 1 user "{USER}" client-id "{client_id}"\)\.'
     )
     assert re.fullmatch(text, annotations["description"])

@@ -385,7 +385,11 @@ def test_an_unknown_share_is_not_none(tmp_path: Path) -> None:
     ("amount", "limit", "noted"),
     [(2_147_483.0, 1.0, False), (2_147_484.0, 1.0, True), (1e12, 1e6, False), (1.0, 0.0, True)],
 )
-def test_a_throttle_that_overflows_is_noted_where_there_may_be_one(amount: float, limit: float, noted: bool) -> None:  # noqa: FBT001
+def test_a_throttle_that_overflows_is_noted_where_there_may_be_one(
+    amount: float,
+    limit: float,
+    noted: bool,  # noqa: FBT001
+) -> None:
     """Clients that share a limit and would need 24.8 days to send this much could be throttled for longer than that."""
     rows = [result(client_id=client, amount=amount / 2, limit=limit) for client in ("app1", "app2")]
     notes = replayed(*rows, names=("now",)).notes
