@@ -42,15 +42,15 @@ def texts(written: Written) -> list[str]:
 
 def parsed(lines: list[str]) -> list[dict[str, Any]]:
     whole = [line for line in lines if line.endswith("} (kafka.request.logger)")]
-    return [json.loads(each[each.index("{") : each.rindex("}") + 1]) for each in whole]
+    return [json.loads(line[line.index("{") : line.rindex("}") + 1]) for line in whole]
 
 
 def shape(value: object) -> object:
     """Return names and types, without values; of a list its first element."""
     if isinstance(value, dict):
-        return {name: shape(each) for name, each in value.items()}
+        return {name: shape(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [shape(each) for each in value[:1]]
+        return [shape(item) for item in value[:1]]
     return type(value).__name__
 
 
@@ -68,8 +68,8 @@ def test_as_reported(written: Written) -> None:
 def test_lines_are_like_a_broker_s(written: Written) -> None:
     """Each kind of generated line has the fields of a real broker's line, in their order and types."""
     with gzip.open(CAPTURE, "rt") as file:
-        real = {key(each): json.dumps(shape(each)) for each in parsed(file.read().splitlines())}
-    made_lines = {key(each): json.dumps(shape(each)) for each in parsed(texts(written))}
+        real = {key(record): json.dumps(shape(record)) for record in parsed(file.read().splitlines())}
+    made_lines = {key(record): json.dumps(shape(record)) for record in parsed(texts(written))}
     assert len(made_lines) == 8
     assert made_lines == {line: real[line] for line in made_lines}
 
@@ -164,9 +164,9 @@ def slowly(rows: pa.Table, limit: float) -> float:
         second = row["timestamp"] // 1_000
         series[second] = series.get(second, 0) + (row["produce_bytes"] or 0)
     return sum(
-        max(sum(each.get(time - back, 0) for back in range(11)) / 11 - limit, 0) / limit
-        for each in sums.values()
-        for time in each
+        max(sum(by_second.get(time - back, 0) for back in range(11)) / 11 - limit, 0) / limit
+        for by_second in sums.values()
+        for time in by_second
     )
 
 
@@ -174,7 +174,7 @@ LINES, ROWS = 1_000_000, 2_000_000
 
 
 def side(rows: int, *cpu: float, python: int = 0, jvm: int = 0) -> dict[str, Any]:
-    runs = [{"cpu": each, "python": python, "jvm": jvm} for each in cpu]
+    runs = [{"cpu": seconds, "python": python, "jvm": jvm} for seconds in cpu]
     return {"rows": rows, "runs": runs}
 
 

@@ -69,7 +69,11 @@ def _parameters(function: Callable[..., object]) -> dict[str, tuple[inspect.Para
     """The parameters that a call gives, each with its type."""
     plain = getattr(function, "__func__", function)
     parameters = _declared(plain)[0]
-    return parameters if plain is function else {name: each for name, each in parameters.items() if name != "self"}
+    return (
+        parameters
+        if plain is function
+        else {name: parameter for name, parameter in parameters.items() if name != "self"}
+    )
 
 
 @cache
@@ -77,7 +81,7 @@ def _declared(function: Callable[..., object]) -> tuple[dict[str, tuple[inspect.
     """Return the parameters of a function with their types, and the type of its result."""
     hints = get_type_hints(function, include_extras=True)
     parameters = inspect.signature(function).parameters
-    return {name: (each, hints.get(name, object)) for name, each in parameters.items()}, hints["return"]
+    return {name: (parameter, hints.get(name, object)) for name, parameter in parameters.items()}, hints["return"]
 
 
 def refuse_unknown(keys: dict[str, object]) -> None:
@@ -113,9 +117,9 @@ def read(kind: Any, value: object) -> Any:  # noqa: PLR0911 - one for each kind
 def _inside(parts: tuple[Any, ...], value: object) -> object:
     match value:
         case list():
-            return [read(parts[0], each) for each in value]
+            return [read(parts[0], item) for item in value]
         case dict():
-            return {key: read(parts[1], each) for key, each in value.items()}
+            return {key: read(parts[1], item) for key, item in value.items()}
         case _:
             return value
 

@@ -53,7 +53,7 @@ def test_an_episode_ends_with_a_pause_of_more_than_a_minute(
     given: list[tuple[int, int]], expected: list[Figures]
 ) -> None:
     """The pause counts from the end of the longest throttle; an unknown throttle time is none."""
-    fragments = fragments_of(history_of(requests(*(throttled(*each) for each in given))))
+    fragments = fragments_of(history_of(requests(*(throttled(*row) for row in given))))
     assert figures(fragments) == expected
 
 
@@ -75,8 +75,8 @@ def test_the_quota_type_is_that_of_the_api(change: dict[str, Any], kind: str) ->
 
 def test_clients_and_brokers_have_their_own() -> None:
     """Each client has episodes of its own on each broker, with its name unchanged, also in a search."""
-    each = [throttled(0, 9, user=name, client_id=name, broker=broker) for name in HOSTILE for broker in "12"]
-    fragments = fragments_of(history_of(requests(*each)))
+    rows = [throttled(0, 9, user=name, client_id=name, broker=broker) for name in HOSTILE for broker in "12"]
+    fragments = fragments_of(history_of(requests(*rows)))
     keys = {tuple(row[name] for name in KEY[:3]) for row in fragments.to_pylist()}
     assert keys == {(name, name, broker) for name in HOSTILE for broker in "12"}
     assert len(fragments) == 2 * len(HOSTILE)
@@ -128,7 +128,7 @@ def test_a_history_counts_each_throttle_once(tmp_path: Path, monkeypatch: pytest
     assert len(episodes_in(table)) == 2
     late, early = 1 << 41, -midnight
     for begin, end, count in ((50_201, late, 0), (50_200, late, 1), (early, -50_001, 0), (early, -50_000, 1)):
-        times = [START_MS + midnight + each for each in (begin, end)]
+        times = [START_MS + midnight + offset_ms for offset_ms in (begin, end)]
         assert len(episodes_in(table, "alice", None, *times)) == count
 
 

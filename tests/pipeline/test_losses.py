@@ -190,7 +190,7 @@ def test_what_happens_to_lines(order: list[int], dropped: set[int], doubled: set
         if logged and "127.0.0.1:29094" not in connection:
             gaps += logged[-1] - logged[0] + 1 - len(logged)
     lost = losses(once)
-    steps = [each for (_, user, _), each in lost.clients.items()]
+    steps = [step for (_, user, _), step in lost.clients.items()]
     assert sum(step.all - step.seen for step in steps) >= gaps
     assert bool(list(lost.missing_notes())) >= bool(gaps)
 
@@ -215,9 +215,9 @@ def test_limits_of_a_tenth_become_no_commands(tmp_path: Path) -> None:
         advice = advise(sampled(folder, kept_share), policy)
         commands = kafka_configs(advice.commanded, bootstrap_servers="b:9092")
         document = json.loads(json.dumps(recommend_json(advice, commands), default=str))
-        big = [each for each in document["recommended"] if each["requests"] > 20]
-        assert {each["refused"] for each in big} == {kept_share < 1}
-        assert all((each["missing_share"] > 0.8) is (kept_share < 1) for each in big)
+        big = [row for row in document["recommended"] if row["requests"] > 20]
+        assert {row["refused"] for row in big} == {kept_share < 1}
+        assert all((row["missing_share"] > 0.8) is (kept_share < 1) for row in big)
         assert bool(advice.refusals) is (kept_share < 1)
         assert (len(commands.lines) > 2) is (kept_share == 1)
 

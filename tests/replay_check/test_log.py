@@ -88,9 +88,9 @@ def test_answered_fetches_of_a_real_log_could_have_been_rebuilt() -> None:
             message = log.messages[request.line]
             partitions = (partition for topic in message.response.responses for partition in topic.partitions)
             read = sum(partition.records_size_in_bytes for partition in partitions)
-            there = [appended.available(each, request.decided_ms) for each in sessions.wanted(message)]
+            there = [appended.available(session, request.decided_ms) for session in sessions.wanted(message)]
             total += 1
-            same += sum(each.total for each in there if each) == read
+            same += sum(fetchable.total for fetchable in there if fetchable) == read
     assert total > 700
     assert same / total > 0.5
 
@@ -217,7 +217,7 @@ def _captured(api_key: int) -> Any:
     """Return the JSON of a real request that has both its parts."""
     mark = f'"requestApiKey":{api_key},'.encode()
     messages = (json.loads(text[text.index(b"{") : text.rindex(b"}") + 1]) for text in captured() if mark in text)
-    return next(each for each in messages if each["request"] and each["response"])
+    return next(message for message in messages if message["request"] and message["response"])
 
 
 def _line(entry: Any) -> bytes:

@@ -90,7 +90,9 @@ class Simulation:
         for number in range(LOGS):
             ids = range(number * LINES, (number + 1) * LINES)
             path = folder / f"{number}.log"
-            path.write_bytes(b"".join(line(header={"correlationId": each}, time=_time(each)) + b"\n" for each in ids))
+            path.write_bytes(
+                b"".join(line(header={"correlationId": number}, time=_time(number)) + b"\n" for number in ids)
+            )
             self.logs.append(path)
             self.identities.update(ids)
         self.dropped_before: date | None = None
@@ -239,9 +241,9 @@ class Simulation:
         if before is None or not places:
             return
         last = [
-            max(each.glob("_delta_log/*.json"))
-            for each in Path(self.into).iterdir()
-            if any(each.glob("_delta_log/*.json"))
+            max(folder.glob("_delta_log/*.json"))
+            for folder in Path(self.into).iterdir()
+            if any(folder.glob("_delta_log/*.json"))
         ]
         path = self.random.choice(self.random.choice([sorted(places), sorted(last)]))
         kind = self.random.choice(["flip", "flip", "flip", "empty", "cut", "lose"])
@@ -289,7 +291,9 @@ class Simulation:
         for name in ("requests", "history"):
             missing = self.identities - rows[name]
             if self.dropped_before is not None:  # dropped days may be there or not, as an ingest ran beside
-                missing = Counter({each: n for each, n in missing.items() if _day(each) >= self.dropped_before})
+                missing = Counter(
+                    {identity: n for identity, n in missing.items() if _day(identity) >= self.dropped_before}
+                )
             if missing or rows[name] - self.identities:
                 raise self._broken(f"{name}: {missing} missing, {rows[name] - self.identities} twice")
         seconds = store.tables_of(self.into)["seconds"].read(["requests", "quota_type"])

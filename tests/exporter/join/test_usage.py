@@ -131,7 +131,7 @@ def test_an_absurd_reading_does_not_hold_a_counter_for_ever(absurd: float) -> No
     Then the counter goes on with what is read, and not back again.
     """
     counters = NodeCounters()
-    shown = []
+    counted = []
     for read_at, count in (
         (0, 50.0),
         (15, absurd),
@@ -143,9 +143,9 @@ def test_an_absurd_reading_does_not_hold_a_counter_for_ever(absurd: float) -> No
         (375, 53.0),
     ):
         counters.began(1.0, float(read_at))
-        shown.append((counters.count("errors", count), counters.sum_ms("Fetch", 2.0, count)))
-    assert [number for number, _ in shown] == [50.0, *[absurd] * 4, 52.0, 52.0, 53.0]
-    assert [total for _, total in shown] == [100.0, *[2 * absurd] * 4, 104.0, 104.0, 106.0]
+        counted.append((counters.count("errors", count), counters.sum_ms("Fetch", 2.0, count)))
+    assert [number for number, _ in counted] == [50.0, *[absurd] * 4, 52.0, 52.0, 53.0]
+    assert [total for _, total in counted] == [100.0, *[2 * absurd] * 4, 104.0, 104.0, 106.0]
 
 
 def test_an_answer_that_is_shown_again_confirms_no_reading() -> None:
@@ -158,20 +158,20 @@ def test_an_answer_that_is_shown_again_confirms_no_reading() -> None:
 
 
 @pytest.mark.parametrize(
-    ("readings", "shown"),
+    ("readings", "counted"),
     [
         ([(15, 100.0), (30, 100.0), (345, 10.0), (360, 20.0)], 100.0),  # confirmed
         ([(15, 100.0), (345, 60.0), (360, 70.0)], 100.0),  # to count 70 again would be worse
         ([(15, 1_000.0), (345, 40.0), (900, 40.0)], 1_000.0),  # an agent that gives the same again and again
     ],
 )
-def test_a_counter_of_one_start_is_held(readings: list[tuple[int, float]], shown: float) -> None:
+def test_a_counter_of_one_start_is_held(readings: list[tuple[int, float]], counted: float) -> None:
     """A counter is held, however long, until its node's reading reaches it or its start changes."""
     counters = NodeCounters()
     for read_at, count in readings:
         counters.began(1.0, float(read_at))
         last = counters.count("errors", count)
-    assert last == shown
+    assert last == counted
 
 
 def test_a_source_without_a_start_takes_over() -> None:
@@ -191,22 +191,22 @@ def test_a_source_without_a_start_takes_over() -> None:
         (420, 2.0, 7.0, 7.0),
         (435, 2.0, 6.0, 7.0),
     ]
-    for read_at, started_at, count, shown in readings:
+    for read_at, started_at, count, counted in readings:
         counters.began(started_at, float(read_at))
-        assert (read_at, counters.count("errors", count)) == (read_at, shown)
+        assert (read_at, counters.count("errors", count)) == (read_at, counted)
 
 
 def test_a_source_with_a_start_takes_over() -> None:
     """A counter continues when a source reports the node's start for the first time."""
     counters = NodeCounters()
-    for read_at, started_at, count, shown in (
+    for read_at, started_at, count, counted in (
         (0, None, 50.0, 50.0),
         (15, 1.0, 45.0, None),
         (30, 1.0, 51.0, 51.0),
         (45, 1.0, 50.0, 51.0),
     ):
         counters.began(started_at, float(read_at))
-        assert (read_at, counters.count("errors", count)) == (read_at, shown)
+        assert (read_at, counters.count("errors", count)) == (read_at, counted)
 
 
 def test_a_sum_that_no_number_holds_is_unknown() -> None:

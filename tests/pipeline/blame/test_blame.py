@@ -70,10 +70,10 @@ def test_a_client_that_waits_for_itself(tmp_path: Path) -> None:
 
 def test_names_are_kept(tmp_path: Path) -> None:
     """A broker's name keeps its case, and two topics that begin alike stay two: names may have 249 characters."""
-    long = ["x" * 200 + each for each in "ab"]
+    long = ["x" * 200 + letter for letter in "ab"]
     rows = [
-        {**each, "broker": "East-1", "traffic": [{"topic": long[number // 2 % 2], "id": None, "bytes": 9}]}
-        for number, each in enumerate(saturated())
+        {**entry, "broker": "East-1", "traffic": [{"topic": long[number // 2 % 2], "id": None, "bytes": 9}]}
+        for number, entry in enumerate(saturated())
     ]
     answer = blame(stored(tmp_path, rows), threads=1)
     assert ">Broker East-1</h2>" in html(report(answer))
@@ -88,7 +88,7 @@ def test_parts_add_up_to_the_waits(tmp_path: Path) -> None:
     """
     rows = [*saturated(), row(500, None, 5, "old"), row(900, 2.0, 5, "lone", broker="3")]
     answer = blame(stored(tmp_path, rows), threads=1)
-    waits = round(1e6 * sum(each["queue_time_ms"] or 0.0 for each in rows))
+    waits = round(1e6 * sum(entry["queue_time_ms"] or 0.0 for entry in rows))
     document = document_of(answer)
     for sums in (answer.sums.matrix, answer.sums.timeline):
         assert sum(sums["wait_ns"].to_numpy().tolist()) == waits
@@ -96,7 +96,7 @@ def test_parts_add_up_to_the_waits(tmp_path: Path) -> None:
     matrices = [matrix_of(answer, pool, by, limit) for pool in range(2) for by, limit in (("client", 3), ("api", 1))]
     assert sum(sum(map(sum, matrix.waits)) for matrix in matrices) == 2 * waits
     assert sum(answer.sums.loads["requests"].to_numpy().tolist()) == len(rows) - 1
-    assert [each["requests_of_unknown_queue_time"] for each in document["pools"]] == [1, 0]
+    assert [pool["requests_of_unknown_queue_time"] for pool in document["pools"]] == [1, 0]
     assert "the queue time of 1 more request is unknown" in pools_of(answer)[0][1]
 
 
@@ -111,8 +111,8 @@ def test_a_long_wait_is_blamed_when_it_was_waited(tmp_path: Path) -> None:
         )
     ]
     queued: Counter[int] = Counter()
-    for each in answer.sums.timeline.to_pylist():
-        queued[each["slot"]] += each["wait_ns"]
+    for entry in answer.sums.timeline.to_pylist():
+        queued[entry["slot"]] += entry["wait_ns"]
     assert max(queued.values()) == 10 * 1_000_000_000
 
 
@@ -202,30 +202,32 @@ def every_slot(answer: Blame) -> list[tuple[int, ...]]:
         loads = answer.sums.loads.filter(of_pool & (pc.field("client") != client)).to_pylist()
         caused = [wait for wait in waits if wait["culprit"] == client]
         groups: list[list[int]] = []
-        for slot in sorted({each["slot"] for each in caused}):
+        for slot in sorted({entry["slot"] for entry in caused}):
             waiting_ns = sum(wait["wait_ns"] for wait in waits if wait["slot"] == slot)
             count = sum(load["requests"] for load in loads if load["slot"] == slot)
             if (
-                sum(each["wait_ns"] for each in caused if each["slot"] == slot) >= waiting_ns / 4
+                sum(entry["wait_ns"] for entry in caused if entry["slot"] == slot) >= waiting_ns / 4
                 and waiting_ns >= 1e6 * count
             ):
                 if not groups or slot > groups[-1][-1] + 3:
                     groups.append([])
                 groups[-1].append(slot)
         for group in groups:
-            of_time = [each for each in caused if group[0] <= each["slot"] <= group[-1]]
-            victims = {each["victim"] for each in of_time}
-            times.append((pool, client, group[0], group[-1], len(victims), sum(each["wait_ns"] for each in of_time)))
+            of_time = [entry for entry in caused if group[0] <= entry["slot"] <= group[-1]]
+            victims = {entry["victim"] for entry in of_time}
+            times.append((pool, client, group[0], group[-1], len(victims), sum(entry["wait_ns"] for entry in of_time)))
     return times
 
 
 def test_busy_times_of_every_pool_client_and_slot(tmp_path: Path) -> None:
     """A client is busy while it causes a quarter of the others' waits, over pauses of up to two slots."""
     rows = crowd(150, span_ms=90_000, wait_ms=400, users=8)
-    answer = blame(stored(tmp_path, [{**each, "broker": str(int(each["user"][1:]) % 2)} for each in rows]), threads=1)
+    answer = blame(
+        stored(tmp_path, [{**entry, "broker": str(int(entry["user"][1:]) % 2)} for entry in rows]), threads=1
+    )
     slot_us, first, end = answer.plan.slot_us, answer.plan.begin_us, answer.plan.end_us
     expected = every_slot(answer)
-    limit = max(each[-1] for each in expected)
+    limit = max(busy_time[-1] for busy_time in expected)
     assert len(expected) > 20
     assert sorted(
         (busy_time.pool, busy_time.client, busy_time.begin_us, busy_time.end_us, busy_time.victims, busy_time.wait_ns)
@@ -270,8 +272,8 @@ def test_times_over_slots(times: list[tuple[int, int]], slot: int) -> None:
     rows, slots, within = spread(begin, length, slot)
     answer = sorted(
         (row, start)
-        for row, each, us in zip(rows.tolist(), slots.tolist(), within.tolist(), strict=True)
-        for start in [each] * us
+        for row, slot, us in zip(rows.tolist(), slots.tolist(), within.tolist(), strict=True)
+        for start in [slot] * us
     )
     assert answer == sorted(
         (number, us // slot) for number, (start, us_long) in enumerate(times) for us in range(start, start + us_long)

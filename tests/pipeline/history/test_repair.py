@@ -50,8 +50,8 @@ def _whole(folder: str, tmp_path: Path) -> bool:
     whole = str(tmp_path / "whole")
     ingest_logs([str(tmp_path / name) for name in ("a.log", "b.log")], whole, NAMED)
     counts = [
-        {name: len(table.read()) for name, table in store.tables_of(each).items() if name in ("requests", "history")}
-        for each in (folder, whole)
+        {name: len(table.read()) for name, table in store.tables_of(path).items() if name in ("requests", "history")}
+        for path in (folder, whole)
     ]
     return counts[0] == counts[1] and _sums(folder) == _sums(whole)
 
@@ -70,7 +70,9 @@ def test_what_is_made_of_other_tables_is_made_again(into: str, tmp_path: Path, n
     _lose(into, name)
     announced = _findings(into, write=False)
     findings = _findings(into, write=True)
-    assert [(finding.table, finding.rows) for finding in findings] == [(each.table, each.rows) for each in announced]
+    assert [(finding.table, finding.rows) for finding in findings] == [
+        (announcement.table, announcement.rows) for announcement in announced
+    ]
     assert findings[0].table == name
     assert all(finding.rows == 0 for finding in findings)
     assert _findings(into, write=True) == []
@@ -129,7 +131,7 @@ def test_a_commit_that_is_lost_for_good_is_said(into: str, tmp_path: Path, name:
     findings = _findings(into, write=True)
     assert (findings[0].table, findings[0].rows) == (name, None if name == "requests" else 0)
     assert "is lost, and with it what it added" in findings[0].what
-    ingest_logs([str(tmp_path / each) for each in ("a.log", "b.log")], into, NAMED)
+    ingest_logs([str(tmp_path / name) for name in ("a.log", "b.log")], into, NAMED)
     assert _whole(into, tmp_path)
     assert _findings(into, write=True) == []
 

@@ -40,7 +40,7 @@ def of_user(user: str, name: str = "kafka_x", **labels: str) -> Wanted:
 def server(*series: Labels, until: dict[str, float] | None = None) -> Callable[[Slice], Iterator[RawSeries]]:
     """Return a reader of series with a sample a minute, of some users up to a Unix time in seconds."""
 
-    def read(one: Slice) -> Iterator[RawSeries]:
+    def serve(one: Slice) -> Iterator[RawSeries]:
         names = {name for query in one.queries for name in query.values["__name__"]}
         for labels in series:
             last_ms = min(one.end_ms, round(1_000 * (until or {}).get(labels["user"], FOREVER)))
@@ -48,19 +48,19 @@ def server(*series: Labels, until: dict[str, float] | None = None) -> Callable[[
             if len(times) and labels["__name__"] in names:
                 yield RawSeries(labels, times, np.ones(len(times)), np.zeros(len(times), np.bool_))
 
-    return read
+    return serve
 
 
 def ingested(
     table: Path,
-    wanted: Iterable[Wanted],
-    read: Callable[[Slice], Iterable[RawSeries]],
+    series: Iterable[Wanted],
+    serve: Callable[[Slice], Iterable[RawSeries]],
     hours: tuple[float, float],
     selector: str = "",
 ) -> IngestedSamples:
     """Return the report of an ingest of some hours, counted from `BEGIN`."""
     begin, end = (BEGIN + hour * HOUR_S for hour in hours)
-    return ingest_remote(str(table), {**ORIGIN, "selector": selector}, SETTINGS, [*wanted], (begin, end), read)
+    return ingest_remote(str(table), {**ORIGIN, "selector": selector}, SETTINGS, [*series], (begin, end), serve)
 
 
 def users_in(table: Path, begin: float | None = None, end: float | None = None) -> set[str]:
@@ -70,9 +70,9 @@ def users_in(table: Path, begin: float | None = None, end: float | None = None) 
 
 def test_a_series_that_ends_on_its_first_day_is_listed(tmp_path: Path) -> None:
     """One that lived at the first midnight, and is gone the next day, is among the series of the table."""
-    wanted = [of_user("alice"), of_user("bob")]
-    read = server(*(one.labels for one in wanted), until={"bob": BEGIN + 20 * HOUR_S})
-    ingested(tmp_path / "t", wanted, read, (0, 72))
+    series = [of_user("alice"), of_user("bob")]
+    serve = server(*(one.labels for one in series), until={"bob": BEGIN + 20 * HOUR_S})
+    ingested(tmp_path / "t", series, serve, (0, 72))
     assert users_in(tmp_path / "t") == {"alice", "bob"}
     assert users_in(tmp_path / "t", BEGIN + DAY_S) == {"alice"}
 
@@ -82,8 +82,8 @@ def test_a_dump_of_several_days_lists_its_series_on_each(tmp_path: Path) -> None
     dump = tmp_path / "dump.txt"
     times = range(DAY * DAY_S, (DAY + 3) * DAY_S, 600)
     dump.write_text("".join(f'{{__name__="kafka_x", user="carol"}} 2 {at}000\n' for at in times))
-    wanted = Wanted({"__name__": "kafka_x", "user": "carol"}, "carol", has_samples=True)
-    ingest_dumps(str(tmp_path / "t"), SETTINGS, listed([str(dump)]), [wanted])
+    series = Wanted({"__name__": "kafka_x", "user": "carol"}, "carol", has_samples=True)
+    ingest_dumps(str(tmp_path / "t"), SETTINGS, listed([str(dump)]), [series])
     for day in range(3):
         assert users_in(tmp_path / "t", BEGIN + day * DAY_S, BEGIN + (day + 1) * DAY_S) == {"carol"}
 
@@ -96,20 +96,20 @@ def test_files_of_a_dump_that_is_not_committed_are_removed(tmp_path: Path, monke
 
     dump = tmp_path / "dump.txt"
     dump.write_text(f'{{__name__="kafka_x", user="dora"}} 2 {DAY * DAY_S + 60}000\n')
-    wanted = Wanted({"__name__": "kafka_x", "user": "dora"}, "dora", has_samples=True)
+    series = Wanted({"__name__": "kafka_x", "user": "dora"}, "dora", has_samples=True)
     monkeypatch.setattr(recording, "_about", failing)
     with pytest.raises(OSError, match="no space"):
-        ingest_dumps(str(tmp_path / "t"), SETTINGS, listed([str(dump)]), [wanted])
+        ingest_dumps(str(tmp_path / "t"), SETTINGS, listed([str(dump)]), [series])
     assert not [*(tmp_path / "t").rglob("*.parquet")]
 
 
 def test_hours_without_an_answer_are_not_known(tmp_path: Path) -> None:
     """A server that lists series and answers nothing is refused, and asked again about the same hours."""
-    wanted = [of_user("erin")]
+    series = [of_user("erin")]
     with pytest.raises(NothingRead, match="prometheus:9090 lists 1 series"):
-        ingested(tmp_path / "t", wanted, server(), (1, 4))
+        ingested(tmp_path / "t", series, server(), (1, 4))
     assert not [*(tmp_path / "t").rglob("*.parquet")]
-    report = ingested(tmp_path / "t", wanted, server(wanted[0].labels), (1, 4))
+    report = ingested(tmp_path / "t", series, server(series[0].labels), (1, 4))
     assert report == IngestedSamples(samples=180, hours=3, known_hours=0)
 
 
@@ -140,17 +140,17 @@ def test_a_day_without_a_sample_is_asked_for_again(tmp_path: Path) -> None:
 def test_hours_of_other_metrics_are_read(tmp_path: Path) -> None:
     """The same hours of the same server are not known for series of an exporter if agents' were read."""
     agents, exporters = of_user("hugo"), of_user("hugo", "kafka_y")
-    read = server(agents.labels, exporters.labels)
-    for wanted in (agents, exporters):
-        assert ingested(tmp_path / "t", [wanted], read, (0, 2)).samples == 120
-    assert ingested(tmp_path / "t", [agents], read, (0, 2)).known_hours == 2
+    serve = server(agents.labels, exporters.labels)
+    for series in (agents, exporters):
+        assert ingested(tmp_path / "t", [series], serve, (0, 2)).samples == 120
+    assert ingested(tmp_path / "t", [agents], serve, (0, 2)).known_hours == 2
 
 
 def test_external_labels_are_removed_where_another_metric_has_them(tmp_path: Path) -> None:
     """A server adds its cluster to what it answers; series that have one of their own keep it."""
     plain, own = of_user("ivy"), of_user("ivy", "kafka_limit", cluster="edge")
-    read = server({**plain.labels, "cluster": "prod"}, own.labels)
-    assert ingested(tmp_path / "t", [plain, own], read, (0, 1)).samples == 120
+    serve = server({**plain.labels, "cluster": "prod"}, own.labels)
+    assert ingested(tmp_path / "t", [plain, own], serve, (0, 1)).samples == 120
     past = recorded_past(str(tmp_path / "t"), (None, None), None, EngineChoice.LOCAL)
     assert [labels.get("cluster") for labels in past.series if labels["user"] == "ivy"].count("edge") == 1
 

@@ -65,8 +65,8 @@ def test_neediest_broker_decides() -> None:
 def test_limits_have_a_floor() -> None:
     """The first unusual request of a quiet client must not run into its limit."""
     result = recommendations([need(3), need(3, kind=QuotaType.REQUEST)], Policy())
-    assert [each.limit for each in result] == [10_000.0, 1.0]
-    assert [each.lowest for each in result] == [3.0, 0.03]
+    assert [recommended.limit for recommended in result] == [10_000.0, 1.0]
+    assert [recommended.lowest for recommended in result] == [3.0, 0.03]
     (limit,) = recommendations([need(3)], Policy(floors={QuotaType.PRODUCE: 123_456.0}))
     assert limit.limit == 124_000.0
 
@@ -110,7 +110,7 @@ def test_hits_are_those_of_the_recommended_limits() -> None:
         throttled(500, candidate=NOW, user="bob"),
         throttled(10_000, candidate=RECOMMENDED, user="carol"),
     ]
-    found_figures = [(each.user, each.muted_ms, each.muted_now_ms) for each in hits(table(*rows))]
+    found_figures = [(hit.user, hit.muted_ms, hit.muted_now_ms) for hit in hits(table(*rows))]
     assert found_figures == [("carol", 10_000, 0), ("alice", 9_000, 70_000)]
 
 
@@ -129,9 +129,9 @@ def test_what_is_unknown_is_not_zero() -> None:
         text, document, rows = documents(
             advice(limits, quotas_now, hits(struck, configured_known=quotas_now is not None))
         )
-        assert [(each["now"], each["now_state"]) for each in document["recommended"]] == state
+        assert [(row["now"], row["now_state"]) for row in document["recommended"]] == state
         assert [(change["old"], change["old_state"]) for change in document["changes"]] == state
-        assert [row["now_state"] for row in rows] == [each for _, each in state]
+        assert [row["now_state"] for row in rows] == [now_state for _, now_state in state]
         assert document["hits"][0]["muted_now_ms"] == muted_ms
         assert ("unknown" in text, "no rule" in text) == said
         assert ("every limit counts as new" in text) is (quotas_now is None)
@@ -177,7 +177,7 @@ def test_coverage_is_stated_wherever_limits_are() -> None:
         "limits_held_back": 1,
     }
     marks = ("logged_requests", "logged_throttled", "held_back")
-    marked = [tuple(each[name] for name in marks) for each in document["recommended"]]
+    marked = [tuple(row[name] for name in marks) for row in document["recommended"]]
     assert marked == [(400, 250, True), (600, 0, False)]
     assert [row["held_back"] for row in rows] == ["True", "False"]
 
@@ -187,7 +187,7 @@ def test_a_limit_of_requests_of_unknown_size_is_marked() -> None:
     unsized = replace(recommendation("bob", kind=QuotaType.CONTROLLER_MUTATION, limit=3.0), unsized=7)
     page, document, rows = documents(advice([recommendation("alice"), unsized]))
     assert (page.count("≥ 3 mut/s"), page.count("≥ 119"), page.count("--topics")) == (1, 0, 1)
-    assert [each["requests_of_unknown_size"] for each in document["recommended"]] == [0, 7]
+    assert [row["requests_of_unknown_size"] for row in document["recommended"]] == [0, 7]
     assert [row["requests_of_unknown_size"] for row in rows] == ["0", "7"]
 
 
@@ -277,13 +277,13 @@ def test_unknown_throttles_are_not_counted_as_none() -> None:
     assert "2 of 3 requests (67 %) were throttled while it was written; for 9 more it is unknown" in caveats(result)[0]
     assert "unknown" in text.split("bob", 1)[1].split("Commands")[0]
     assert document["coverage"]["requests_without_throttle_time"] == 9
-    assert [each["logged_unknown"] for each in document["recommended"]] == [8, 1]
+    assert [row["logged_unknown"] for row in document["recommended"]] == [8, 1]
 
 
 def test_manifest_holds_all_quotas_of_whose_change() -> None:
     """A manifest has all quotas of a user, since Strimzi's operator removes missing ones; percentages are whole."""
     result = advice([recommendation("alice"), recommendation("alice", kind=QuotaType.REQUEST, limit=2.07)], CONFIGURED)
-    (user,) = (each for each in yaml.safe_load_all(manifests(result, "main").text) if each)
+    (user,) = (manifest for manifest in yaml.safe_load_all(manifests(result, "main").text) if manifest)
     assert user["metadata"]["name"] == "alice"
     assert user["spec"]["quotas"] == {"producerByteRate": 119_000, "requestPercentage": 3}
 

@@ -46,10 +46,10 @@ def in_parts(rows: pa.Table, cuts: list[int], candidates: list[Candidate], hold_
     return [*parts, final]
 
 
-long_gaps = requests.map(lambda each: replace(each, after_ms=each.after_ms + HOUR_MS))
-dense = requests.map(lambda each: replace(each, user="alice", client_id="app", after_ms=each.after_ms % 400))
+long_gaps = requests.map(lambda request: replace(request, after_ms=request.after_ms + HOUR_MS))
+dense = requests.map(lambda request: replace(request, user="alice", client_id="app", after_ms=request.after_ms % 400))
 refused = dense.map(
-    lambda each: replace(each, api_key=CREATE_TOPICS, withheld=True, granted=each.cost % 3, throttle_ms=9)
+    lambda request: replace(request, api_key=CREATE_TOPICS, withheld=True, granted=request.cost % 3, throttle_ms=9)
 )
 shapes = st.sampled_from((WindowConfig(), WindowConfig(samples=2, window_seconds=1)))
 tried = st.builds(
@@ -79,8 +79,8 @@ def test_parts_are_the_whole(made: list[Request], cuts: list[int], candidates: l
     Lines come in the order of their completion, some entities rest until brokers forget them.
     """
     # after a day without a request an entity is forgotten, and with it what is left of its mute
-    assume(sum(each.after_ms for each in made) < DAY_MS)
-    candidates = [replace(each, name=str(n)) for n, each in enumerate([*EVERY, *candidates])]
+    assume(sum(request.after_ms for request in made) < DAY_MS)
+    candidates = [replace(tried, name=str(n)) for n, tried in enumerate([*EVERY, *candidates])]
     rows = history(made)
     arrived = rows.take(pc.sort_indices(rows, [("completed", "ascending")]))
     parts = in_parts(arrived, cuts, candidates)
@@ -107,7 +107,9 @@ def test_a_clock_that_goes_back(made: list[Request], cut: int, tried_one: Candid
     assert sum(part.decided for part in parts) == len(rows)
     charged = summed([part.results for part in parts])
     whole = summed([replay(rows, [tried_one], settings=SETTINGS)])
-    assert {key: each[:2] for key, each in charged.items()} == {key: each[:2] for key, each in whole.items()}
+    assert {key: figures[:2] for key, figures in charged.items()} == {
+        key: figures[:2] for key, figures in whole.items()
+    }
 
 
 def proceeded(*rows_and_times: tuple[pa.Table, int], bytes_s: float = 1_000.0) -> list[Part]:
@@ -221,4 +223,4 @@ def test_what_lies_across_a_cut(made: list[Request], key: str, limit: float) -> 
     for cut in (1, 2, 3):
         parts = in_parts(rows, [cut], [limits])
         assert summed([part.results for part in parts]) == whole
-    assert any(each[2] + each[8] for each in whole.values())
+    assert any(figures[2] + figures[8] for figures in whole.values())

@@ -85,7 +85,7 @@ def test_groups_that_wait_longest_come_first() -> None:
 
 def test_csv_keeps_names_as_they_are() -> None:
     """Each row is a line of printable characters, no name is a formula in a spreadsheet, and every name comes back."""
-    controls = [f"a{each}b" for each in (*map(chr, range(32)), "\x7f", "\x85", "\u2028", "\u202e")]
+    controls = [f"a{control}b" for control in (*map(chr, range(32)), "\x7f", "\x85", "\u2028", "\u202e")]
     names = ["'", "a=1", "", "a\\b", "=1+1", "+1+1", "-1+1", "@1+1", HOSTILE, '"a"', *controls]
     rows = [throttled(-5, user=name, client_id="=x") for name in names]
     text = whatif_csv(*rows)
@@ -302,7 +302,7 @@ def test_differences_to_the_first_candidate() -> None:
     assert "carol" not in text[text.index("Clients that are throttled") : text.index("|Candidates, open loop|")]
     document = whatif_json(summary)
     assert (document["mode"], len(document["results"])) == ("open_loop", 6)
-    assert {each["user"] for each in document["results"]} == {"alice", "bob", "carol"}
+    assert {row["user"] for row in document["results"]} == {"alice", "bob", "carol"}
     base, tight = document["candidates"]
     assert (base["name"], base["difference"], tight["name"]) == ("now", None, "tight")
     assert tight["difference"] == {
@@ -345,7 +345,7 @@ def test_a_raised_limit_does_not_free_what_was_held_back() -> None:
     assert headline(alone) == "No candidate would have throttled any client by the requests that the log has."
     document = whatif_json(summary)
     assert [candidate["held_back_requests"] for candidate in document["candidates"]] == [9, 6]
-    assert {each["held_back_requests"] for each in document["results"]} == {3}
+    assert {row["held_back_requests"] for row in document["results"]} == {3}
     lines = whatif_csv(*rows).splitlines()
     assert lines[1].split(",")[lines[0].replace('"', "").split(",").index("held_back_requests")] == "3"
 

@@ -50,11 +50,11 @@ def _traffic_of(entry: Json) -> Json:
     partitions = "partitionData" if key == 0 else "partitions"
     return [
         {
-            "topic": each.get("name", each.get("topic")),
-            "id": each.get("topicId"),
-            "bytes": sum(part["recordsSizeInBytes"] for part in each[partitions]),
+            "topic": topic.get("name", topic.get("topic")),
+            "id": topic.get("topicId"),
+            "bytes": sum(part["recordsSizeInBytes"] for part in topic[partitions]),
         }
-        for each in topics
+        for topic in topics
     ]
 
 
@@ -87,7 +87,7 @@ def test_real_logs(log: str, count: int, refused: int, ids_known: list[int]) -> 
     traffic = values(result, "traffic")
     assert traffic == [_traffic_of(entry) for entry in entries]
     ids = {pair["id"] for pairs in values(result, "topic_ids") for pair in pairs or ()}
-    fetched = {each["id"] for key, moved in zip(keys, traffic, strict=True) if key == 1 for each in moved or ()}
+    fetched = {topic["id"] for key, moved in zip(keys, traffic, strict=True) if key == 1 for topic in moved or ()}
     assert [len(fetched), len(fetched & ids)] == ids_known
 
 
@@ -190,7 +190,7 @@ def test_a_line_without_queue_time() -> None:
 
 def test_derived_columns_of_a_real_line() -> None:
     """The first Produce of a throttled client has its times, size, throttle and place."""
-    (text,) = [each for each in captured() if b'"localTimeMs":49.557' in each]
+    (text,) = [line for line in captured() if b'"localTimeMs":49.557' in line]
     row = request(text)
     assert [AT - row[name] for name in ("completed", "timestamp")] == [0, 1]
     assert (row["broker"], row["file"], row["line"], row["position"]) == ("127.0.0.1", "/logs/a.log", 1, 1)
@@ -282,7 +282,7 @@ def test_a_time_that_clocks_show_twice_is_none() -> None:
     """A time in the hour in which summer time ends is refused: the line does not show which of the two it is."""
     source = LogSource(file="f", zone=ZoneInfo(BERLIN))
     result = parse_lines([line(time="2026-10-25 02:30:00,000")] * 2, [1, 2], source).quarantine.to_pylist()
-    assert [each["reason"] for each in result] == ["ambiguous time"] * 2
+    assert [loss["reason"] for loss in result] == ["ambiguous time"] * 2
     assert "Europe/Berlin" in result[0]["detail"]
 
 

@@ -112,7 +112,7 @@ def test_users_meet_under_a_rule_for_a_client(tmp_path: Path) -> None:
     answer = what_if(folder, [shared], Mode.OPEN_LOOP)
     assert answer.summary.candidates[0].hit > 0
     advice = advise(folder, Policy(share=0.0, shape=RuleShape.CLIENT, short_log=True))
-    assert [each.lowest for each in advice.recommended] == [8_000.0]
+    assert [limit.lowest for limit in advice.recommended] == [8_000.0]
 
 
 def test_advice_is_for_the_windows_of_the_cluster(tmp_path: Path) -> None:
@@ -121,8 +121,8 @@ def test_advice_is_for_the_windows_of_the_cluster(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "usage", rows)
     short = ClusterWindows(client=WindowConfig(samples=3))
     policy = Policy(share=0.0, headroom=0.0, short_log=True)
-    default, few = (advise(folder, policy, windows=each) for each in (None, short))
-    lowest = [each.lowest for advice in (default, few) for each in advice.recommended]
+    default, few = (advise(folder, policy, windows=windows) for windows in (None, short))
+    lowest = [limit.lowest for advice in (default, few) for limit in advice.recommended]
     assert lowest == [10_000.0, pytest.approx(50_000, rel=1e-3)]
     assert not few.hits
 
@@ -136,7 +136,9 @@ def test_advice_is_replayed_with_what_is_configured(tmp_path: Path) -> None:
     rows = [produced(offset_ms, 200_000) for offset_ms in range(0, 60_000, 1_000)]
     folder = make_folder(tmp_path / "usage", rows)
     quotas_now = QuotaSet({QuotaEntity("alice", "app1"): {"producer_byte_rate": 50_000.0}})
-    alone, with_configured = (advise(folder, Policy(short_log=True), configured=each) for each in (None, quotas_now))
+    alone, with_configured = (
+        advise(folder, Policy(short_log=True), configured=configured) for configured in (None, quotas_now)
+    )
     assert alone.hits == []
     (hit,) = with_configured.hits
     assert (hit.user, hit.client_id, hit.limit) == ("alice", "app1", 50_000.0)
@@ -151,12 +153,12 @@ def test_days_that_were_dropped_are_neither_named_nor_drawn(tmp_path: Path) -> N
     later = dt.datetime.fromtimestamp(MONDAY / 1_000, dt.UTC).date() + dt.timedelta(days=3)
     History.open(part).detail.drop_before(later)
     fresh = make_folder(tmp_path / "fresh", rows[60:])
-    answer, expected = (what_if(each, [tight()], Mode.OPEN_LOOP) for each in (part, fresh))
+    answer, expected = (what_if(folder, [tight()], Mode.OPEN_LOOP) for folder in (part, fresh))
     begin = MONDAY + 3 * 24 * HOUR
     assert answer.summary.span_ms == expected.summary.span_ms == (begin, begin + 60_000)
     assert repr(answer.usages) == repr(expected.usages)  # nan is not equal to itself
     policy = Policy(short_log=True)
-    advices = [advise(each, policy) for each in (part, fresh)]
+    advices = [advise(folder, policy) for folder in (part, fresh)]
     assert [advice.span_ms for advice in advices] == [(begin, begin + 60_000)] * 2
     assert page(advices[0]).replace(part, fresh) == page(advices[1])
     History.open(whole).seconds.drop_before(later)  # as by --table seconds
@@ -170,7 +172,7 @@ def test_days_that_were_dropped_are_neither_named_nor_drawn(tmp_path: Path) -> N
     append(opened.detail, "late", history([late]))
     append(opened.seconds, "late", rollup(history([late])))
     never_dropped = make_folder(tmp_path / "never dropped", [*rows, late])
-    again, expected = (what_if(each, [tight()], Mode.OPEN_LOOP) for each in (whole, never_dropped))
+    again, expected = (what_if(folder, [tight()], Mode.OPEN_LOOP) for folder in (whole, never_dropped))
     assert repr(again.usages) == repr(expected.usages)
     for table in (History.open(part).detail, History.open(part).seconds):
         table.drop_before(later + dt.timedelta(days=1))

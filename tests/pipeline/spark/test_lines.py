@@ -31,7 +31,7 @@ def batch(*rows: tuple[bytes | None, str, int | None, int | None]) -> pa.RecordB
 
 
 def rows(*batches: pa.RecordBatch) -> list[pa.RecordBatch]:
-    return [packed(each) for each in parsed(NAMED, iter(batches))]
+    return [packed(piece) for piece in parsed(NAMED, iter(batches))]
 
 
 def shuffled(*batches: pa.RecordBatch) -> Iterator[pa.Table]:
@@ -44,11 +44,14 @@ def shuffled(*batches: pa.RecordBatch) -> Iterator[pa.Table]:
 def table(*batches: pa.RecordBatch) -> pa.Table:
     """Return the rows of both tables in one, with their parts."""
     result = [
-        each
+        part_rows
         for packed_rows in rows(*batches)
-        for each in zip(packed_rows["part"], unpacked([packed_rows]), strict=True)
+        for part_rows in zip(packed_rows["part"], unpacked([packed_rows]), strict=True)
     ]
-    whole = [pa.Table.from_batches([each]).append_column("part", pa.repeat(part, len(each))) for part, each in result]
+    whole = [
+        pa.Table.from_batches([record_batch]).append_column("part", pa.repeat(part, len(record_batch)))
+        for part, record_batch in result
+    ]
     none = [PARSED_REQUESTS.empty_table(), PARSED_QUARANTINE.empty_table()]
     return pa.concat_tables([*none, *whole], promote_options="default")
 
@@ -185,12 +188,12 @@ def test_lines_are_read_and_parts_are_cut_by_bytes(
     monkeypatch.setattr("quotascope.pipeline.spark.ingest.PIECE_BYTES", 9_000)
     monkeypatch.setattr("quotascope.pipeline.spark.ingest.READ_BYTES", 5_000)
     lines_given = batch(*((text, "a", 0, None) for text in lines))
-    assert max(len(each) for packed_rows in rows(lines_given) for each in unpacked([packed_rows])) < 5
+    assert max(len(record_batch) for packed_rows in rows(lines_given) for record_batch in unpacked([packed_rows])) < 5
     held.clear()
     spread = added(tmp_path / "cut", *lines)
     assert spread == whole
     assert (spread.kept, spread.repeated, spread.quarantined, spread.quarantined_before) == (41, 18, 4, 0)
-    assert max(each.nbytes for each in held) < 20_000
+    assert max(record_batch.nbytes for record_batch in held) < 20_000
     result = IngestTables.create(str(tmp_path / "cut" / "spread")).requests
     order: list[Any] = result.read()["correlation_id"].to_pylist()
     assert len(result.files()) > 5
@@ -210,13 +213,17 @@ def test_rows_cross_the_jvm_many_in_a_value() -> None:
     values_of = [packed(piece) for piece in pieces]
     back = list(unpacked(values_of))
     assert sum(len(value) for value in values_of) == len(back) < 200
-    order: list[list[Any]] = [each["line"].to_pylist() for each in back]
-    assert [each[0] for each in order] == [place for value in values_of for place in value["place"].to_pylist()]
-    assert order == [sorted(each) for each in order]
-    assert max(each.nbytes for each in back) <= TOGETHER_BYTES
+    order: list[list[Any]] = [record_batch["line"].to_pylist() for record_batch in back]
+    assert [places[0] for places in order] == [place for value in values_of for place in value["place"].to_pylist()]
+    assert order == [sorted(places) for places in order]
+    assert max(record_batch.nbytes for record_batch in back) <= TOGETHER_BYTES
     for name, schema in (("requests", PARSED_REQUESTS), ("quarantine", PARSED_QUARANTINE)):
         expected = pa.concat_tables([getattr(piece, name) for piece in pieces])
-        result = [pa.Table.from_batches([each]) for each in back if {*schema.names} <= {*each.schema.names}]
+        result = [
+            pa.Table.from_batches([record_batch])
+            for record_batch in back
+            if {*schema.names} <= {*record_batch.schema.names}
+        ]
         assert pa.concat_tables(result).select(schema.names).sort_by("identity") == expected.sort_by("identity")
 
 
@@ -238,7 +245,7 @@ def test_two_at_once(tmp_path: Path, first: Batch | None, second: Batch | None) 
     report = Ingest(tables).add(stage, second)
     assert (report.kept, report.duplicates, report.quarantined_before) == (0, 1, 1)
     assert len(looked) == 2
-    assert [len(each.read()) for each in tables] == [1, 1]
+    assert [len(table.read()) for table in tables] == [1, 1]
 
 
 def test_topics_are_learned_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,6 +303,6 @@ def test_workers_keep_the_releases_that_a_log_names(tmp_path: Path) -> None:
     added(tmp_path, *lines)
     ingest([str(path) for path in captures], str(tmp_path / "here"), NAMED)
     tables = [IngestTables.create(str(tmp_path / name)).requests for name in ("spread", "here")]
-    notes = [{minor: each.last_epoch(f"quotascope.kafka 4.{minor}") for minor in (2, 3, 4)} for each in tables]
+    notes = [{minor: table.last_epoch(f"quotascope.kafka 4.{minor}") for minor in (2, 3, 4)} for table in tables]
     assert notes[0] == notes[1]
     assert [minor for minor, time in notes[0].items() if time is not None] == [3, 4]

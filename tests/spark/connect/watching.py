@@ -44,10 +44,10 @@ def facts(spark: SparkSession, url: str, folder: str) -> dict[str, Any]:
     found["before"] = _books(second)
     for listener in (first, first, second, second):
         listener.close()
-    found["books"] = [_books(each) for each in (first, second)]
+    found["books"] = [_books(listener) for listener in (first, second)]
     found["truth"] = reported.truth()
     found["ended"] = [first.ended, second.ended]
-    found["problems"] = [each.part for each in (*first.problems, *second.problems)]
+    found["problems"] = [problem.part for problem in (*first.problems, *second.problems)]
     found["left"] = sorted(path.name for path in Path(folder).rglob("*-*-*.json"))
     found["sessions"] = [spark.session_id, other.session_id]  # type: ignore[attr-defined] # of Connect's
     found["app_id"] = spark.conf.get("spark.app.id")
@@ -74,7 +74,7 @@ def _shown(listener: Listener) -> list[str]:
 def _books(listener: Listener) -> dict[str, Any]:
     job = listener.snapshot()
     return {
-        "queries": [[each.name, each.restarts, each.active] for each in job.queries],
+        "queries": [[query.name, query.restarts, query.active] for query in job.queries],
         "failures": {cause: count for cause, count in job.failures.items() if count},
         "retries": {cause: count for cause, count in job.retries.items() if count},
         "throttles": [
@@ -87,7 +87,7 @@ def _books(listener: Listener) -> dict[str, Any]:
 
 def _query(spark: SparkSession, listener: Listener, folder: str) -> None:
     """Run a batch of a query; the next one with its checkpoint is a restart."""
-    restarts = [each.restarts for each in listener.collect().queries]
+    restarts = [query.restarts for query in listener.collect().queries]
     rows = spark.readStream.format("rate").option("numPartitions", 1).load()
     sink = rows.writeStream.format("noop").queryName("clicks").option("checkpointLocation", f"{folder}/checkpoint")
     query = sink.start()

@@ -31,18 +31,18 @@ def job(spark: "SparkSession", folder: str) -> list[int]:
     for number in range(2):
         rows: list[dict[str, Any]] = [
             {
-                "user": f"user {each % 11}",
+                "user": f"user {index % 11}",
                 "api_key": 0,
-                "produce_bytes": each,
-                "traffic": [{"topic": f"t{each % 3}", "id": None, "bytes": each}],
-                "timestamp": START_MS + each * 777 - number * 5_000,
-                "completed": START_MS + each * 777 + 3,
+                "produce_bytes": index,
+                "traffic": [{"topic": f"t{index % 3}", "id": None, "bytes": index}],
+                "timestamp": START_MS + index * 777 - number * 5_000,
+                "completed": START_MS + index * 777 + 3,
             }
-            for each in range(500)
+            for index in range(500)
         ]
         append(source, f"{number}", requests(*rows))
         done.append(history.update(source, map_items))
-    replaced = sum(each.compact(map_items=map_items) for each in (history.detail, history.seconds))
+    replaced = sum(table.compact(map_items=map_items) for table in (history.detail, history.seconds))
     return [*done, replaced, history.update(source, map_items)]
 
 
@@ -68,7 +68,7 @@ def is_kept(folder: Path, done: list[int]) -> None:
     ]
     assert len(topics[0])
     assert topics[0] == topics[1]
-    details = [_sorted(each.detail.read(), *ORDER, "produce_bytes") for each in (kept, here)]
+    details = [_sorted(history.detail.read(), *ORDER, "produce_bytes") for history in (kept, here)]
     assert details[0] == details[1]
 
 

@@ -19,8 +19,8 @@ Attempt = tuple[str, float, float, float | None]
 def slots(*attempts: Attempt) -> Slots:
     """A stage's attempts, in the order in which they ended."""
     calls = Slots()
-    for each in sorted(attempts, key=lambda attempt: attempt[2]):
-        calls.add(*each)
+    for attempt in sorted(attempts, key=lambda attempt: attempt[2]):
+        calls.add(*attempt)
     return calls
 
 
@@ -76,7 +76,7 @@ _ATTEMPT = st.builds(
 def test_never_more_than_the_wall_time_nor_the_sum(stages: list[list[Attempt]], share: float) -> None:
     """The saved time is never less than what one of the stages saves."""
     savings = [
-        Saving(min(each[1] for each in stage), max(each[2] for each in stage), slots(*stage).saved(share))
+        Saving(min(attempt[1] for attempt in stage), max(attempt[2] for attempt in stage), slots(*stage).saved(share))
         for stage in stages
     ]  # fmt: skip
     found = critical_seconds(savings)
@@ -95,7 +95,7 @@ def test_never_more_than_the_wall_time_nor_the_sum(stages: list[list[Attempt]], 
 @given(st.lists(_ATTEMPT, max_size=30), st.floats(0, 1))
 def test_a_stage_that_is_over_saves_as_much(attempts: list[Attempt], share: float) -> None:
     """An attempt that is forgotten at its end decides nothing."""
-    closed, attempts = slots(*attempts), sorted(attempts, key=lambda each: each[2])
+    closed, attempts = slots(*attempts), sorted(attempts, key=lambda attempt: attempt[2])
     chains: dict[str, list[list[Attempt]]] = {}
     for attempt in attempts:
         own = chains.setdefault(attempt[0], [])

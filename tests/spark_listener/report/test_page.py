@@ -133,7 +133,7 @@ def test_programs_get_the_same_figures(tmp_path: Path) -> None:
     names = ("stage", "attempt", "throttled_seconds", "longest_seconds", "seconds")
     waits = [[longest_wait[name] for name in names] for longest_wait in reported["longest_waits"]]
     assert waits == [[0, 0, 4, 2, 7], [2, 0, 1.5, 0.75, 5]]
-    assert [(each["throttled_seconds"], each["failed"]) for each in reported["stages_hit"]] == [
+    assert [(stage_row["throttled_seconds"], stage_row["failed"]) for stage_row in reported["stages_hit"]] == [
         (4, False),
         (1.5, False),
     ]
@@ -166,10 +166,10 @@ def test_image_has_title_timeline_and_legend(tmp_path: Path, name: str) -> None:
     application = read_application(log(tmp_path / "app-1", name))
     drawn = ET.fromstring(image(application))  # noqa: S314 - of ours
     svg = "{http://www.w3.org/2000/svg}"
-    assert {each.tag.removeprefix(svg) for each in drawn.iter()} <= {*KNOWN, "title"}
+    assert {element.tag.removeprefix(svg) for element in drawn.iter()} <= {*KNOWN, "title"}
     (chart,) = drawn.findall(f"{svg}svg")
     assert len([*chart.iter(f"{svg}rect")]) == page(application).count('rx="1"') + 2
-    texts = [each.text or "" for each in drawn.findall(f"{svg}text")]
+    texts = [element.text or "" for element in drawn.findall(f"{svg}text")]
     assert texts[0].startswith("nightly")
     assert texts[2].startswith(
         "Throttled at least 5.50 s (4 s on the critical path, 1.50 s in micro-batches), 4 failed attempts"
@@ -222,7 +222,7 @@ def test_lanes_with_long_names(tmp_path: Path) -> None:
     prefix = "enrichment-of-orders-in-production-region-"
     events = [
         *stage(12, 0, 1, 9, "save at NativeMethodAccessorImpl.java:0"),
-        *(each for at, name in enumerate("ab", 1) for each in stage(at, 0, 10 * at, 10 * at + 5, "", prefix + name)),
+        *(event for at, name in enumerate("ab", 1) for event in stage(at, 0, 10 * at, 10 * at + 5, "", prefix + name)),
     ]
     path = tmp_path / "app-1"
     path.write_text("".join(f"{json.dumps(event)}\n" for event in events))
