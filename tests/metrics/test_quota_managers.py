@@ -354,7 +354,7 @@ class TestManagersOfANode:
             managers.start_reapers("test-")
         assert [thread.name for thread in threading.enumerate()].count(name) == 1
         managers.of(quota_type).throttle(ALICE, "c", 1, signal, now_ms=EPOCH_MS, now_ns=0)
-        assert signal.ended.wait(10)
+        assert signal.ended.wait(60)
         for _ in range(2):
             managers.close()
         assert name not in [thread.name for thread in threading.enumerate()]

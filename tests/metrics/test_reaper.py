@@ -178,7 +178,7 @@ def test_a_failing_callback_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     channels.throttle(2, signal, now_ms=0, now_ns=0)
     with caplog.at_level(logging.ERROR):
         thread = ReaperThread(channels, "FetchReaper")
-        assert signal.ended.wait(10)
+        assert signal.ended.wait(60)
         thread.close()
     assert "a throttle callback failed" in caplog.text
     assert "the connection is gone" in caplog.text
@@ -189,7 +189,7 @@ def test_a_callback_may_close_the_thread() -> None:
     channels, callback = reaper(), ClosesItself()
     channels.throttle(1, callback, now_ms=0, now_ns=0)
     callback.thread.set_result(ReaperThread(channels, "FetchReaper"))
-    assert callback.closed.wait(10)
+    assert callback.closed.wait(60)
 
 
 class TestExpiry:

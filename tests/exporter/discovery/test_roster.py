@@ -169,7 +169,7 @@ async def test_impatient_scrapes_take_no_node_from_a_source(twins: World) -> Non
 async def test_node_whose_two_sources_die_is_down(twins: World, monkeypatch: pytest.MonkeyPatch, *, hang: bool) -> None:
     """A node whose two sources fail or hang is down, and its last numbers expire."""
     collection = twins.collection(patience_seconds=0.01, steady=lambda: asyncio.get_running_loop().time())
-    await collection.snapshot(0.01)
+    await collection.snapshot(60)
     twins.now += EXAMINE_SECONDS
     for source in twins.made:
         source.answers.clear() if hang else source.fail()

@@ -58,7 +58,7 @@ async def test_who_was_no_use_has_half_of_the_room() -> None:
     bad, worse, good = Body(doubtful=True), Body(doubtful=True), Body(doubtful=False)
     await room.grow(bad, 50)
     await room.grow(worse, 20)  # has the turn
-    await asyncio.wait_for(room.grow(good, 30), 1.0)
+    await asyncio.wait_for(room.grow(good, 30), 60)
     assert good.length == 30
     for body in (bad, worse, good):
         room.close(body)

@@ -132,15 +132,18 @@ def test_an_answer_that_is_being_made_keeps_its_place(monkeypatch: pytest.Monkey
 
     A further client waits, and is turned away in the end.
     """
-    monkeypatch.setattr(module, "_PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr(module, "_PATIENCE_SECONDS", 60.0)
     blocked = Held()
     with showing(blocked.snapshots) as (page, url), ThreadPoolExecutor(16) as pool:
         scrapes = [pool.submit(web.ask, url) for _ in range(15)]
         blocked.asked(15)
+        monkeypatch.setattr(module, "_PATIENCE_SECONDS", 0.2)
         with opened(page, 20) as idle:
             eventually(lambda: are_closed(idle[:-1]))
+            monkeypatch.setattr(module, "_PATIENCE_SECONDS", 60.0)
             scrapes.append(pool.submit(web.ask, url))
             blocked.asked(1)
+            monkeypatch.setattr(module, "_PATIENCE_SECONDS", 0.2)
             with opened(page, 1) as refused:
                 eventually(lambda: are_closed(refused))
             blocked.go_on.set()
