@@ -2,14 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from quotascope.metrics.errors import QuotascopeError
+
+from .help import Rows, help_text
+
+_FROM_TO: Final = re.compile(r"\b([\d.]+)<=x<=([\d.]+)")
+_AT_LEAST: Final = re.compile(r"\bx>=([\d.]+)")
+
+
+def show_help(command: Any, ctx: typer.Context, commands: Mapping[str, Rows]) -> None:  # noqa: ANN401 either of typer's
+    """
+    Print the help of a command: no word of it is cut, as rich cuts those that are longer than their column.
+
+    Args:
+        command: the command, or group of commands.
+        ctx: its context.
+        commands: names of its commands with their texts, by the title of the panel.
+
+    """
+    panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+    for parameter in command.get_params(ctx):
+        kind = "Arguments" if parameter.param_type_name == "argument" else "Options"
+        if record := parameter.get_help_record(ctx):
+            left, right = record
+            rows = panels.setdefault(getattr(parameter, "rich_help_panel", None) or kind, [])
+            rows.append((left, _AT_LEAST.sub(r"at least \1", _FROM_TO.sub(r"\1 to \2", right))))
+    typer.echo(
+        help_text(
+            f"{ctx.command_path} {' '.join(command.collect_usage_pieces(ctx))}",
+            command.help or "",
+            {title: rows for title, rows in {**panels, **commands}.items() if rows},
+            encoding=sys.stdout.encoding,
+            end=command.epilog or "",
+        ),
+        nl=False,
+    )
 
 
 def _for_people(parameters: list[Any], ctx: typer.Context) -> list[Any]:
@@ -56,6 +92,11 @@ class Command(TyperCommand):
         """Return the parameters as the help shows them."""
         return _for_people(super().get_params(ctx), ctx)
 
+    def format_help(self, ctx: typer.Context, formatter: object) -> None:  # type: ignore[override]
+        """Print the help."""
+        del formatter
+        show_help(self, ctx, {})
+
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         """Read the words of the command line. Raises typer's exceptions, which name the command."""
         with _named(ctx):
@@ -79,6 +120,12 @@ class Group(TyperGroup):
     def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
         """Return the parameters as the help shows them."""
         return _for_people(super().get_params(ctx), ctx)
+
+    def format_help(self, ctx: typer.Context, formatter: object) -> None:  # type: ignore[override]
+        """Print the help, with the first sentence of each command's."""
+        del formatter
+        texts = ((name, (command.help or "").partition("\n\n")[0]) for name, command in self.commands.items())
+        show_help(self, ctx, {"Commands": texts})
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         """Read the words of the command line. Raises typer's exceptions, which name the group."""

@@ -13,7 +13,7 @@ from .app import App
 
 # metrics first: the request log is off on most brokers, and some clusters cannot switch it on
 PANELS: Final[Mapping[str, Mapping[str, str]]] = {
-    "From metrics: of brokers' agents, of a Prometheus that scrapes them, or of a running exporter": {
+    "From metrics of brokers' agents, of a Prometheus, or of a running exporter": {
         "serve": "Read the brokers and serve their quotas to Prometheus, until SIGTERM or Ctrl-C.",
         "status": "Read the brokers once, or a running exporter.",
         "top": "Show the entities that are throttled or closest to their limits, and refresh them.",

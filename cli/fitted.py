@@ -21,11 +21,40 @@ _LINES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
+class Names:
+    """Names on one line; those that do not fit are left out, and none is cut unless it is longer than the line."""
+
+    names: Sequence[str]
+    before: str = ""
+    """Words before the names, which have a line of their own if no name fits behind them."""
+    behind: str = ""
+    """Text behind the names."""
+
+    @property
+    def whole(self) -> Text:
+        """All names."""
+        return Text(" ".join(filter(None, (self.before, ", ".join(self.names) + self.behind))))
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the names that fit."""
+        width = options.max_width
+        shorter = (Names([*self.names[:count], "…"], self.before) for count in range(len(self.names) - 1, 0, -1))
+        line = next((names.whole for names in (self, *shorter) if names.whole.cell_len <= width), None)
+        if line is not None:
+            yield line
+        elif self.before:
+            yield Text(self.before)
+            yield Names(self.names, behind=self.behind)
+        else:
+            yield Text(self.names[0] + (", …" if len(self.names) > 1 else self.behind))
+
+
+@dataclass(frozen=True, slots=True)
 class Fitted:
     """
     A table, or a block for each row if the table would cut figures.
 
-    A block has the name of the row, and below it the other cells with their heads.
+    A block has the name of the row, and below it the other cells, with a colon behind their heads.
     """
 
     table: Table
@@ -69,7 +98,8 @@ class Fitted:
             if cell is cells[self.name]:
                 yield cell
             elif cell:
-                named = Text(" ").join([*_text(column.header).split(), *cell.split("\n")])
+                head = " ".join(_text(column.header).plain.split())
+                named = Text(" ").join([*filter(None, [Text(head and f"{head}:")]), *cell.split("\n")])
                 if lines[-1] and lines[-1].cell_len + 3 + named.cell_len > width - 2:
                     lines.append(Text())
                 lines[-1] = Text("   ").join(filter(None, (lines[-1], named)))
@@ -78,6 +108,8 @@ class Fitted:
 
 def _text(cell: RenderableType) -> Text:
     """Return the text of a cell; an empty text for a drawing such as a bar."""
+    if isinstance(cell, Names):
+        cell = cell.whole
     text = cell if isinstance(cell, Text) else Text(cell if isinstance(cell, str) else "")
     return Text("\n").join(text.split("\n"))
 

@@ -16,9 +16,8 @@ import typer
 
 from quotascope.metrics.errors import InvalidInput, QuotascopeError
 
-from .app import App, Group
+from .app import App, Group, show_help
 from .commands import PANELS, Commands
-from .help import help_text
 
 
 class CommandGroup(Group):
@@ -36,10 +35,7 @@ class CommandGroup(Group):
     def format_help(self, ctx: typer.Context, formatter: object) -> None:  # type: ignore[override]
         """Print the help of all commands without making one of them."""
         del formatter
-        options = [param.get_help_record(ctx) for param in self.get_params(ctx)]
-        panels = {"Options": filter(None, options), **{title: rows.items() for title, rows in PANELS.items()}}
-        usage = f"{ctx.command_path} {' '.join(self.collect_usage_pieces(ctx))}"
-        typer.echo(help_text(usage, self.help or "", panels, encoding=sys.stdout.encoding), nl=False)
+        show_help(self, ctx, {title: rows.items() for title, rows in PANELS.items()})
 
     # some versions of typer have their exceptions in private modules
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]

@@ -85,20 +85,23 @@ def from_admin(entity: Mapping[str, str | None]) -> Entity:
 
 def in_order(entity: Entity) -> tuple[object, ...]:
     """
-    Return a key that sorts entities for people: users with their clients, then clients, then addresses.
+    Return a key that sorts entities for people: of the rules that fit a client, the first is the one that applies.
 
-    Defaults before names.
+    Users with their client-ids, the default of users, client-ids, addresses; a name before the default, a pair before
+    its user. Numbers in names count: ``etl-2`` comes before ``etl-10``.
     """
     if isinstance(entity, IpEntity):
-        return (2, *_rank(entity.ip), 0, "")
-    section = 1 if entity.user is None else 0
-    return (section, *_rank(entity.user), *_rank(entity.client_id))
+        return 2, _rank(entity.ip)
+    return 0 if entity.user is not None else 1, _rank(entity.user), _rank(entity.client_id)
 
 
-def _rank(name: Name | None) -> tuple[int, str]:
-    if isinstance(name, str):
-        return 2, name
-    return (0, "") if name is None else (1, "")
+def _rank(name: Name | None) -> tuple[object, ...]:
+    if not isinstance(name, str):
+        return (2,) if name is None else (1,)
+    # text and digits by turns; a name may have more digits than `int` reads
+    parts: list[object] = list(re.split("([0-9]+)", name.casefold()))
+    parts[1::2] = ((len(digits), digits) for digits in (str(part).lstrip("0") for part in parts[1::2]))
+    return 0, parts, name
 
 
 _NUMBER: Final = re.compile(r"[+-]?(?:0|[1-9](?:_?[0-9])*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")

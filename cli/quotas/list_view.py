@@ -29,19 +29,19 @@ from quotascope.quotas import to_admin
 from quotascope.quotas.quota_set import in_order as rank
 from quotascope.quotas.team_finder import TeamFinder, team_words
 
-from ..fitted import Fitted
+from ..fitted import Fitted, Names
 from ..usage_table import QUOTA, WIDEST, UsageBar
 from . import misnamed_view
 
 _BAR = 7
-_WHOM = 20
+_WHOM = len("5 <default> / <default>")
 """Least width of a rule, in columns of the terminal."""
 _MOST_NAMES = 100
 """Number of names that even the widest table has no room for."""
 
 
 def in_order(rules: Iterable[RuleUsage], *, by_use: bool) -> list[RuleUsage]:
-    """Return rules ordered by their entity, or with the fullest first."""
+    """Return rules with the one that applies to a client above the others that fit it, or with the fullest first."""
     if by_use:
         return sorted(rules, key=lambda r: (r.fullest is None, -(r.fullest or 0.0)))
     return sorted(rules, key=lambda rule: (rank(rule.entity), rule.key))
@@ -58,7 +58,7 @@ def as_table(rules: Sequence[RuleUsage], near_limit: float | None, teams: TeamFi
         return Text("no quota is configured: no client is limited")
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
     # in a narrow terminal the rule has its width before the names under it
-    table.add_column("rule", no_wrap=True, overflow="ellipsis", ratio=5, min_width=_WHOM)
+    table.add_column("rule", no_wrap=True, overflow="ellipsis", ratio=6, min_width=_WHOM)
     table.add_column("quota", max_width=QUOTA)
     table.add_column("limit", no_wrap=True, justify="right")
     if near_limit is not None:
@@ -66,7 +66,7 @@ def as_table(rules: Sequence[RuleUsage], near_limit: float | None, teams: TeamFi
         table.add_column("used", no_wrap=True, justify="right", width=4)
         table.add_column("by, fullest first", no_wrap=True, overflow="ellipsis", ratio=5)
         if teams is not None:
-            table.add_column("teams", no_wrap=True, overflow="ellipsis", ratio=2)
+            table.add_column("teams", no_wrap=True, overflow="ellipsis", ratio=3)
     for rule in rules:
         kind = QuotaType.of_quota_key(rule.key)
         table.add_row(
@@ -105,42 +105,42 @@ def _use(rule: RuleUsage, near_limit: float) -> Iterator[RenderableType]:
     yield UsageBar(rule.fullest, style)
     yield Text(used, style)
     if rule.hits is None:
-        names = "not visible here" if rule.hidden_on else UNKNOWN
+        yield Text("not visible here" if rule.hidden_on else UNKNOWN, "dim")
     elif rule.hits:
-        called = (
-            one_line(hit.ip) if isinstance(hit, IpUsage) else entity_name(hit.entity.user, hit.entity.client_id)
-            for hit in rule.hits
+        yield Names(
+            _listed(
+                one_line(hit.ip) if isinstance(hit, IpUsage) else entity_name(hit.entity.user, hit.entity.client_id)
+                for hit in rule.hits
+            ),
+            before="" if rule.burst_used is None else f"burst used {percent(rule.burst_used)}:",
+            behind=f" (not visible on {', '.join(map(one_line, rule.hidden_on))})" if rule.hidden_on else "",
         )
-        names = _listed(called)
-        if (burst := rule.burst_used) is not None:
-            names = f"burst used {percent(burst)}: {names}"
-        if rule.hidden_on:
-            names += f" (not visible on {', '.join(map(one_line, rule.hidden_on))})"
     elif rule.overruled_by is not None:
-        names = f"overruled by {rule.overruled_by.rule}"
+        yield Text(f"overruled by {rule.overruled_by.rule}", "dim", no_wrap=False)
     elif rule.misnamed is not None:
-        names = f"none; meant: {' or '.join(str(meant.entity) for meant in rule.misnamed.meant)}?"
+        yield Text(
+            f"none; meant: {' or '.join(str(meant.entity) for meant in rule.misnamed.meant)}?", "dim", no_wrap=False
+        )
     else:
-        names = "none"
-    yield Text(names, "" if rule.hits else "dim")
+        yield Text("none", "dim")
 
 
-def _teams(rule: RuleUsage, teams: TeamFinder) -> Text:
+def _teams(rule: RuleUsage, teams: TeamFinder) -> RenderableType:
     """Return the teams of the entities of a rule; addresses have none."""
     if rule.hits is None:
         return Text(UNKNOWN, "dim")
     labels = (teams.label(hit.entity.user, hit.entity.client_id) for hit in rule.hits if not isinstance(hit, IpUsage))
-    return Text(_listed(map(team_words, labels)) or NOT_APPLICABLE)
+    return Names(_listed(map(team_words, labels)) or [NOT_APPLICABLE])
 
 
-def _listed(names: Iterable[str]) -> str:
+def _listed(names: Iterable[str]) -> list[str]:
     """Return names, each once, `_MOST_NAMES` first; an ellipsis stands for others."""
     listed: dict[str, None] = {}
     for name in names:
         if name not in listed and len(listed) == _MOST_NAMES:
-            return f"{', '.join(listed)}, …"
+            return [*listed, "…"]
         listed[name] = None
-    return ", ".join(listed)
+    return list(listed)
 
 
 def as_json(

@@ -115,8 +115,8 @@ def test_when_was_alice_throttled(folder: Path, run: Run, monkeypatch: pytest.Mo
     assert lines[row : row + 4] == [
         "alice / app",
         " produce 3 user alice",
-        "  from 2023-11-14 22:44:20   length 3 min 2 s   node 1   quota produce",
-        "  requests 4   total 5 s   longest 2 s",
+        "  from: 2023-11-14 22:44:20   length: 3 min 2 s   node: 1   quota: produce",
+        "  requests: 4   total: 5 s   longest: 2 s",
     ]
     assert "times are in UTC" in lines
 

@@ -36,6 +36,10 @@ from quotascope.exporter.errors import ConfigError
 ROOT = Path(__file__).parents[2]
 
 
+TITLES = re.compile(r"^╭─ (.*?) ─+╮$", re.MULTILINE)
+"""Titles of the panels of a help."""
+
+
 def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     def app(*, prog_name: str, standalone_mode: bool) -> None:
         assert (prog_name, standalone_mode) == ("quotascope", False)
@@ -64,15 +68,19 @@ def test_the_help_has_every_command(run: Run) -> None:
 
 def test_the_help_fits_its_output() -> None:
     """Lines end at the terminal's width, have colors unless these are not wanted, and plain lines where needed."""
-    panels = {"Commands of a long name, which is cut": {"ask": "Ask for this and that.", "go": ""}.items()}
+    texts = {"ask": "Ask for this and that.", "go": "", "--url [A_LONG_KIND=]URL": "From http://quotascope-of-it:9749."}
+    panels = {"Commands of a long name, which is not cut": texts.items()}
     environment = {"COLUMNS": "40", "NO_COLOR": "1", "PATH": ""}
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environment.items():
             patch.setenv(name, value)
-        text = help_text("tool [OPTIONS]", "Do it.", panels, encoding="utf-8")
-        plain = help_text("tool [OPTIONS]", "Do it.", panels, encoding="ascii")
+        end = "Example:\n\nquotascope explain --user 'a b' --client-id etl # both"
+        text, plain = (
+            help_text("tool [OPTIONS]", "Do it.", panels, encoding=encoding, end=end) for encoding in ("utf-8", "ascii")
+        )
         patch.delenv("NO_COLOR")
-        assert re.sub(r"\x1b\[[\d;]*m", "", help_text("tool [OPTIONS]", "Do it.", panels, encoding="utf-8")) == text
+        colored = help_text("tool [OPTIONS]", "Do it.", panels, encoding="utf-8", end=end)
+        assert re.sub(r"\x1b\[[\d;]*m", "", colored) == text
     assert (
         text
         == """
@@ -80,14 +88,43 @@ def test_the_help_fits_its_output() -> None:
 
  Do it.
 
-╭─ Commands of a long name, which is… ─╮
+╭──────────────────────────────────────╮
+│ Commands of a long name, which is    │
+│ not cut                              │
 │ ask  Ask for this and that.          │
 │ go                                   │
+│ --url [A_LONG_KIND=]URL              │
+│      From                            │
+│      http://quotascope-of-it:9749.   │
 ╰──────────────────────────────────────╯
+
+ Example:
+
+ quotascope explain --user 'a b' \\
+     --client-id etl # both
 """
     )
     assert plain.isascii()
-    assert {len(line) for line in text.splitlines()[5:]} == {40}
+    assert {len(line) for line in text.splitlines()[5:-5]} == {40}
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_no_word_of_a_help_is_cut(run: Run, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    """In a narrow terminal the help of each command has the words and titles of panels of a wide one, whole."""
+    paths = sorted({" ".join(path.split()[:words]) for path, _ in COMMANDS for words in range(1, 4)})
+    assert len(paths) > len(COMMANDS)
+
+    def shown(path: str, columns: int) -> str:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        return run(*path.split()[1:], "--help")[1]
+
+    for path in paths:
+        wide, narrow = shown(path, 2_000), shown(path, width)
+        assert max(map(len, narrow.splitlines())) <= width
+        assert TITLES.findall(narrow) == TITLES.findall(wide)
+        # a command goes on behind a backslash
+        words, whole = ([word for word in text.split() if word.strip("╭╮╰╯─│\\")] for text in (narrow, wide))
+        assert words == whole, path
 
 
 @pytest.mark.parametrize(

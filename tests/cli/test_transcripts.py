@@ -65,6 +65,31 @@ def test_transcript(
     assert reported == path.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.stem)
+def test_no_word_is_broken_in_a_narrow_terminal(
+    path: Path, places: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    """In 80 columns, a command prints no part of a word: all its words are those that a wide terminal shows."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("quotascope.cli.compose.open_quota_admin", Cluster)
+    monkeypatch.setattr(Cluster, "altered", {})
+    for step in re.split(r"^(?=--- |\$ )", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        head, _, body = step.partition("\n")
+        if head.startswith("--- "):
+            (tmp_path / head[4:]).write_text(_filled(body, places))
+            continue
+        words = shlex.split(_filled(head[2:], places))[1:]
+        printed = []
+        for columns in (80, 1_000):
+            monkeypatch.setenv("COLUMNS", str(columns))
+            altered = dict(Cluster.altered)
+            printed.append(VOLATILE.sub("", run(*words)[1]))
+            if columns == 80:
+                monkeypatch.setattr(Cluster, "altered", altered)
+        narrow, wide = ({word.rstrip(":,") for word in text.split() if word.strip("─")} for text in printed)
+        assert narrow - wide == set(), head
+
+
 def _filled(text: str, places: dict[str, str]) -> str:
     for name, url in places.items():
         text = text.replace(f"{{{name}}}", url)

@@ -54,13 +54,13 @@ def test_a_narrow_terminal_cuts_no_figure(width: int) -> None:
     long = usage_of("alice", "x" * 10_000, throttle_time_seconds=1.0)
     drawn = rendered(view(snapshot(long, usage_of("checkout", "cart-service")), [], 10), width)
     text = " ".join(drawn.split())
-    figures = ("usage / limit 0.50 / 1.00 kB/s", "used 50%", "delay 1.00 s", "quota produce", "dialect ", "readings ")
-    assert all(text_part in text for text_part in ("checkout / cart-service node 1", *figures))
+    figures = ("usage / limit: 0.50 / 1.00 kB/s", "used: 50%", "delay: 1.00 s", "quota: produce", "dialect", "readings")
+    assert all(text_part in text for text_part in ("checkout / cart-service node: 1", *figures))
     assert max(map(len, drawn.splitlines())) <= width
     assert drawn.count("x" * (width - 3)) <= 6
     levels = explain(Limits(rules={QuotaType.FETCH: QuotaRules({PAIRS: 5e9})}, read_at=0.0), "alice", "etl")
     drawn = rendered(explain_view.as_table("alice", "etl", levels), width)
-    assert "2 alice / <default> produce - fetch > 5,000,000,000 " in " ".join(drawn.split())
+    assert "2 alice / <default> produce: - fetch: > 5,000,000,000 " in " ".join(drawn.split())
 
 
 def test_used_and_burst_used_are_two_things() -> None:

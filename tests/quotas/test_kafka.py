@@ -44,12 +44,12 @@ def test_one_command_for_each_entity() -> None:
     start = "kafka-configs.sh --bootstrap-server b:9092 --command-config 'a b.conf' --entity-type"
     assert commands.lines == (
         (
-            f"{start} users --entity-default --entity-type clients --entity-name '$(c)' --alter --add-config "
-            "request_percentage=0.5"
-        ),
-        (
             f"{start} users --entity-name 'al ice' --alter --add-config "
             "consumer_byte_rate=2048,producer_byte_rate=1024 --delete-config request_percentage"
+        ),
+        (
+            f"{start} users --entity-default --entity-type clients --entity-name '$(c)' --alter --add-config "
+            "request_percentage=0.5"
         ),
         f"{start} clients --entity-default --alter --add-config controller_mutation_rate=3",
         f"{start} ips --entity-name 10.0.0.1 --alter --add-config connection_creation_rate=4",
@@ -132,8 +132,8 @@ def test_two_users_of_one_kafka_user_are_reported() -> None:
     manifests = kafka_users(QuotaSet({ALICE: {PERCENT: 1.0}, QuotaEntity("CN=alice"): {PERCENT: 1.0}}), cluster="c")
     reason = "the KafkaUser alice can have the quotas of this user or of"
     assert manifests.left_out == (
-        f"user CN=alice: {reason} 'alice', not both",
         f"user alice: {reason} 'CN=alice', not both",
+        f"user CN=alice: {reason} 'alice', not both",
     )
     assert documents(manifests) == []
 

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.quotas.examples import ALICE, CONSUME, PERCENT, PRODUCE, SHAPES, configured, names, quota_sets
 
-from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics.kafka.entities import DEFAULT, Name, QuotaEntity, QuotaType
 from quotascope.quotas import Entity, IpEntity, QuotasError, QuotaSet, from_admin, number, number_text, to_admin
 
 
@@ -85,9 +85,48 @@ def test_a_set_is_what_the_cluster_reports(quotas: QuotaSet) -> None:
 
 
 def test_the_order_is_that_of_people() -> None:
-    """Entities are sorted as users with their clients, clients, then addresses; a default before names."""
-    ordered = [entity for entity, _, _ in SHAPES]
+    """Users are before client-ids and addresses, a pair is before its user, a name before the default, 2 before 10."""
+    ordered: list[Entity] = [
+        QuotaEntity("alice", "etl"),
+        QuotaEntity("alice", DEFAULT),
+        QuotaEntity("alice"),
+        QuotaEntity("Bob"),
+        QuotaEntity("job-2"),
+        QuotaEntity("job-10"),
+        QuotaEntity("job-" + "9" * 5_000),
+        QuotaEntity(DEFAULT, "etl"),
+        QuotaEntity(DEFAULT, DEFAULT),
+        QuotaEntity(DEFAULT),
+        QuotaEntity(None, "etl"),
+        QuotaEntity(None, DEFAULT),
+        IpEntity("10.0.0.2"),
+        IpEntity("10.0.0.10"),
+        IpEntity(DEFAULT),
+    ]
     assert list(QuotaSet({entity: {PRODUCE: 1.0} for entity in reversed(ordered)})) == ordered
+
+
+@given(quota_sets, names, names, st.sets(st.sampled_from(list(product(["own", DEFAULT, None], repeat=2))[:-1])))
+def test_the_first_rule_that_fits_a_client_applies(
+    others: QuotaSet, user: str, client_id: str, shapes: set[tuple[Name | None, Name | None]]
+) -> None:
+    """The order of a set is that of Kafka's precedence, for each client."""
+    own: dict[Entity, dict[str, float]] = {
+        QuotaEntity(user if first == "own" else first, client_id if second == "own" else second): {PRODUCE: 1.0}
+        for first, second in shapes
+    }
+    quotas = QuotaSet({**others, **own})
+    rules = quotas.tables()[QuotaType.PRODUCE]
+    fitting = [
+        entity
+        for entity in quotas
+        if isinstance(entity, QuotaEntity)
+        and PRODUCE in quotas[entity]
+        and entity.user in {user, DEFAULT, None}
+        and entity.client_id in {client_id, DEFAULT, None}
+    ]
+    decided = rules.decide(user, client_id)
+    assert (decided.entity if fitting else None) == next(iter(fitting), None)
 
 
 def test_tables_hold_the_rules_by_type() -> None:
