@@ -1,13 +1,13 @@
 """
-Kafka's quota algorithms, many sensors at once: the windowed rate, the token bucket, and their throttle times.
+Kafka's quota algorithms for many sensors at once: the windowed rate, the token bucket, and their throttle times.
 
-They equal `rate` with `sampled` of `metrics.engine`, of each sensor as of its broker's release, and its `token_bucket`
-with `mutation_quota`; for comparison there is the burst-spreading rate of an early draft of KIP-599
+They give the same results as `metrics.engine`: rates as `rate` with `sampled` of the broker's release, and buckets as
+`token_bucket` with `mutation_quota`. For comparison there is the burst-spreading rate of an early draft of KIP-599
 (`metrics.engine.extras.burst_spreading`).
 
-A rate does not depend on the limit that it is compared with: it is computed once, whatever the number of candidates.
-What a bucket holds does, so that each candidate has its own; entities that a rule gives the same tags share one,
-whatever the broker, since one controller decides.
+A rate does not depend on the limit that it is compared with, so it is computed once for all candidates. The tokens of a
+bucket depend on the limit, so each candidate has its own buckets. Entities with the same tags share a bucket on all
+brokers, since one controller decides.
 """
 
 import math
@@ -28,32 +28,33 @@ _SIGN = 0x80000000
 _LOW = 0xFFFFFFFF
 
 UNCHECKED = 0
-"""Treatment of a value that is charged and not compared, as the network thread's time."""
+"""Treatment of a value that is charged only: the network thread's time."""
 CHECKED = 1
-"""Treatment of a value that is charged, then measured."""
+"""Treatment of a value that is charged, and whose rate is then measured."""
 WITHHELD = 2
 """Treatment of a value that is charged, measured, and given back: a Fetch that was answered empty."""
 
 
 class SensorRings(NamedTuple):
-    """Aging of windows by sensor, which depends on the release of its broker."""
+    """Form of the ring of windows by sensor, which depends on the release of its broker."""
 
     overlapping: Codes
     """
-    1 for a ring with `samples + 1` windows that age by their last event, 0 for one that ages by their start.
+    1 for a ring of `samples + 1` windows, whose age counts from their last event; else 0.
 
-    The latter has `samples` windows (`KafkaRelease.keeps_overlapping_windows`).
+    Otherwise the ring has `samples` windows, whose age counts from their start
+    (`KafkaRelease.keeps_overlapping_windows`).
     """
     shortest: Codes
-    """Least time in ms that a rate is measured over (`KafkaRelease.shortest_span_ms`)."""
+    """Shortest time in ms that a rate is measured over (`KafkaRelease.shortest_span_ms`)."""
 
     def only(self, sensors: Ints | Codes) -> "SensorRings":
-        """Return the rings of some sensors, which may be named several times."""
+        """Return the rings of some sensors by their indices, in which an index may be repeated."""
         return SensorRings(self.overlapping[sensors], self.shortest[sensors])
 
 
 def rings_of(releases: Sequence[KafkaRelease]) -> SensorRings:
-    """Return the rings of sensors on brokers of these releases."""
+    """Return a ring for each release: that of a sensor on a broker of the release."""
     return SensorRings(
         overlapping=np.array([release.keeps_overlapping_windows for release in releases], np.int32),
         shortest=np.array([release.shortest_span_ms for release in releases], np.int32),
@@ -61,26 +62,35 @@ def rings_of(releases: Sequence[KafkaRelease]) -> SensorRings:
 
 
 class SensorWindows(NamedTuple):
-    """The rings of all sensors, `samples + 1` places each, one after the other."""
+    """
+    State of all sensors: their windows and the rings that the windows are in.
+
+    `starts`, `lasts` and `sums` have `samples + 1` elements for each sensor, and the other columns have one.
+    """
 
     starts: Ints
+    """Start of the window, epoch ms."""
     lasts: Ints
-    """Time that the age of a window is counted from: its last event, or its start."""
+    """Time from which the age of the window counts, epoch ms: its last event, or its start."""
     sums: Floats
+    """Sum of the values in the window."""
     currents: Codes
+    """Index in the ring of the sensor's current window."""
     sizes: Codes
+    """Number of windows of the sensor that have begun."""
     overlapping: Codes
-    """As in `SensorRings`, and not written."""
+    """As in `SensorRings`; kernels do not write it."""
     shortest: Codes
+    """As in `SensorRings`; kernels do not write it."""
 
 
 SensorWindows.WRITTEN = True  # type: ignore[attr-defined]
 STATE: Final = ("starts", "lasts", "sums", "currents", "sizes")
-"""Fields of `SensorWindows` that a replay writes."""
+"""Fields of `SensorWindows` that kernels write."""
 
 
 class Events(NamedTuple):
-    """Events of the sensors, in order of time for each sensor."""
+    """Values that sensors record; the events of a sensor are in order of time."""
 
     sensors: Codes
     """Number of the sensor, negative for none."""
@@ -92,18 +102,19 @@ class Events(NamedTuple):
 
 
 class Measurements(NamedTuple):
-    """Measurement at each event: the rate per second, and the ms that it is measured over."""
+    """Measurements, one for each event or request."""
 
     rates: Floats
-    """Rates, 0 without a measurement."""
+    """Rate per second; 0 without a measurement."""
     spans: Ints
+    """Time in ms that the rate is measured over; 0 without a measurement."""
 
 
 Measurements.WRITTEN = True  # type: ignore[attr-defined]
 
 
 def empty_windows(rings: SensorRings, samples: int) -> SensorWindows:
-    """Return the state of new sensors."""
+    """Return the windows of new sensors."""
     sensors = len(rings.overlapping)
     places = sensors * (samples + 1)
     return SensorWindows(
@@ -121,14 +132,14 @@ def observe(
     events: Events, rings: SensorRings, samples: int, window_ms: int, windows: SensorWindows | None = None
 ) -> Measurements:
     """
-    Record all events to sensors, new ones unless windows are given, and return what each check measures.
+    Record events to sensors, and return the measurement at each event.
 
     Args:
-        events: events in order of time for each sensor; a clock that goes back has the same effect as on a broker.
+        events: events; a clock that goes back has the same effect as on a broker.
         rings: rings of the sensors.
         samples: `quota.window.num`.
         window_ms: `quota.window.size.seconds`, in ms.
-        windows: windows of the sensors, which are changed.
+        windows: windows of the sensors, which are changed; windows of new sensors by default.
 
     """
     count = len(events.times)
@@ -140,7 +151,7 @@ def observe(
 
 @kernel
 def _observe(events: Events, windows: SensorWindows, measured: Measurements, samples: int, window_ms: int) -> None:
-    """Do the work of `observe`."""
+    """Record events, and write their measurements to `measured`."""
     for number in range(len(events.times)):
         sensor = events.sensors[number]
         if sensor < 0:
@@ -160,7 +171,7 @@ def _observe(events: Events, windows: SensorWindows, measured: Measurements, sam
 
 @kernel
 def add(windows: SensorWindows, sensor: int, value: float, now_ms: int, samples: int, window_ms: int) -> int:
-    """Record a value, and return the place of its window."""
+    """Record a value, and return the index of its window in `windows.sums`."""
     base = sensor * (samples + 1)
     if windows.sizes[sensor] == 0:
         windows.sizes[sensor] = 1
@@ -180,7 +191,7 @@ def add(windows: SensorWindows, sensor: int, value: float, now_ms: int, samples:
 
 @kernel
 def measure(windows: SensorWindows, sensor: int, now_ms: int, samples: int, window_ms: int) -> tuple[float, int]:
-    """Return the rate per second and the ms it is measured over; obsolete windows start again."""
+    """Return the rate per second, and the ms that it is measured over; start obsolete windows again, as Kafka does."""
     base = sensor * (samples + 1)
     total = 0.0
     oldest_ms = LONG_MAX
@@ -197,20 +208,22 @@ def measure(windows: SensorWindows, sensor: int, now_ms: int, samples: int, wind
 
 @kernel
 def span_ms(elapsed_ms: int, samples: int, window_ms: int, shortest_ms: int) -> int:
-    """Return the ms that a rate is divided by, given the age of its oldest window (`Rate.windowSize`)."""
-    full = elapsed_ms // window_ms
+    """Return the ms that a sum is divided by to get a rate; `elapsed_ms` is the age of the oldest window."""
+    # Kafka's `Rate.windowSize`, with Java's division and its overflow
+    elapsed_windows = elapsed_ms // window_ms
     if elapsed_ms < 0:
-        full = -(-elapsed_ms // window_ms)
-    if full > INT_MAX or full < -INT_MAX:
-        full = low_bits(full)
-    whole = samples - 1
-    if full < whole:
-        elapsed_ms += low_bits(whole - full) * window_ms
+        elapsed_windows = -(-elapsed_ms // window_ms)
+    if elapsed_windows > INT_MAX or elapsed_windows < -INT_MAX:
+        elapsed_windows = low_bits(elapsed_windows)
+    least_windows = samples - 1
+    if elapsed_windows < least_windows:
+        elapsed_ms += low_bits(least_windows - elapsed_windows) * window_ms
     return elapsed_ms if shortest_ms == 0 else max(shortest_ms, elapsed_ms)
 
 
 @kernel
 def _begin(windows: SensorWindows, place: int, now_ms: int) -> None:
+    """Make a window an empty one that starts now."""
     windows.starts[place] = now_ms
     windows.lasts[place] = now_ms
     windows.sums[place] = 0.0
@@ -227,23 +240,23 @@ ThrottleTimes.WRITTEN = True  # type: ignore[attr-defined]
 
 def throttle_times(measured: Measurements, limits: Floats, most_ms: int) -> Ints:
     """
-    Return the throttle in ms of each measurement under each limit, as an array of limits x measurements.
+    Return the throttle time of each measurement under each limit, ms, as an array of limits x measurements.
 
-    They are whole: not cut to 32 bits, as a broker's protocol holds them.
+    Throttle times are not cut to 32 bits, as they are in a broker's response.
 
     Args:
-        measured: measurements that `observe` returned for one sensor, or several.
+        measured: measurements that `observe` returned.
         limits: 0 or above, in the unit of the rates; infinite for none.
         most_ms: longest throttle, one window for request quotas (KIP-124).
 
     """
     outcome = ThrottleTimes(np.zeros(len(limits) * len(measured.rates), np.int64))
-    run(_each_limit, measured, limits, outcome, most_ms, work=len(outcome.times))
+    run(_fill_throttle_times, measured, limits, outcome, most_ms, work=len(outcome.times))
     return outcome.times.reshape(len(limits), len(measured.rates))
 
 
 @kernel
-def _each_limit(measured: Measurements, limits: Floats, outcome: ThrottleTimes, most_ms: int) -> None:
+def _fill_throttle_times(measured: Measurements, limits: Floats, outcome: ThrottleTimes, most_ms: int) -> None:
     count = len(measured.rates)
     for row in range(len(limits)):
         for number in range(count):
@@ -255,9 +268,9 @@ def _each_limit(measured: Measurements, limits: Floats, outcome: ThrottleTimes, 
 @kernel
 def rate_throttle(rate: float, limit: float, span: int, most_ms: int) -> int:
     """
-    Return the ms of silence after which a rate is back at its limit, at most `most_ms`.
+    Return the ms without a request after which a rate is back at its limit, at most `most_ms`; 0 within the limit.
 
-    It is 0 within the limit (`metrics.engine.throttle_time`).
+    `span` is the time in ms that the rate was measured over (`metrics.engine.throttle_time`).
     """
     if rate <= limit:
         return 0
@@ -289,11 +302,11 @@ def low_bits(n: int) -> int:
 
 
 STRICT = 0
-"""Treatment if the client understands a refusal: checked first, and charged if it is not refused."""
+"""Treatment of a mutation whose client understands a refusal: checked, and charged if it is not refused."""
 PERMISSIVE = 1
-"""Treatment if the client is too old: charged, then checked."""
+"""Treatment of a mutation whose client is too old for that: charged, then checked, and never refused."""
 PROBE = 2
-"""Treatment of a mutation that is checked as `STRICT` is, and not charged."""
+"""Treatment of a mutation that is checked as with `STRICT`, and never charged."""
 
 TOKEN_BUCKET = 0
 BURST_SPREADING = 1
@@ -301,24 +314,25 @@ POLICIES = {
     MutationPolicy.TOKEN_BUCKET: TOKEN_BUCKET,
     MutationPolicy.BURST_SPREADING: BURST_SPREADING,
 }
-"""Numbers of the kernels for the candidates' policies."""
+"""Numbers of the candidates' policies in kernels."""
 
 IDLE_MS = 3_600_000
-"""Time without a record after which a sensor is removed; the next request finds a full bucket."""
+"""Time without a charge after which a broker removes a sensor, so that the next request meets a full bucket."""
 
 
 class Buckets(NamedTuple):
-    """Buckets and their tokens."""
+    """Token buckets."""
 
     limits: Floats
     """Partitions per second, 0 or above."""
     bursts: Floats
-    """Most tokens: `samples * window in s * limit`."""
+    """Largest number of tokens: `samples * window in s * limit`."""
     tokens: Floats
+    """Number of tokens at the time `touched`."""
     touched: Ints
-    """Times for which these tokens are counted, epoch ms."""
+    """Time of the last change of `tokens`, epoch ms."""
     charged: Ints
-    """Times of the last charge, epoch ms; negative for none."""
+    """Time of the last charge, epoch ms; negative for none."""
 
 
 Buckets.WRITTEN = True  # type: ignore[attr-defined]
@@ -374,20 +388,23 @@ def take(buckets: Buckets, bucket: int, permits: float, now_ms: int, treatment: 
 
 @kernel
 def debt_throttle(tokens: float, limit: float) -> int:
-    """Return the ms after which a bucket in debt is back at zero (`metrics.engine.throttle_time`)."""
+    """Return the ms after which a bucket with a negative number of tokens has none (`metrics.engine.throttle_time`)."""
     return rounded(quotient(-tokens, limit) * 1000.0)
 
 
 class Spreads(NamedTuple):
-    """Rates, and the bookings in their windows."""
+    """Burst-spreading rates, and the mutations that are booked in their windows."""
 
     limits: Floats
     """Partitions per second, 0 or above."""
     samples: Ints
+    """Number of windows."""
     window_ms: Ints
+    """Length of a window."""
     bases: Ints
-    """Places where the windows of each begin; they are in order, the current one last."""
+    """Index in `windows` of the oldest window; the current one is the last."""
     windows: Floats
+    """Partitions that are booked in each window of all rates."""
     currents: Ints
     """Number of the current window since 1970."""
 
@@ -395,14 +412,14 @@ class Spreads(NamedTuple):
 Spreads.WRITTEN = True  # type: ignore[attr-defined]
 
 
-def new_spreads(limits: Floats, samples: Ints, window_ms: Ints, windows_each: int) -> Spreads:
-    """Return rates without bookings, with room for this many windows each."""
+def new_spreads(limits: Floats, samples: Ints, window_ms: Ints, windows_per_rate: int) -> Spreads:
+    """Return burst-spreading rates without bookings, with room for `windows_per_rate` windows each."""
     return Spreads(
         limits=limits,
         samples=samples,
         window_ms=window_ms,
-        bases=np.arange(len(limits)) * windows_each,
-        windows=np.zeros(len(limits) * windows_each, np.float64),
+        bases=np.arange(len(limits)) * windows_per_rate,
+        windows=np.zeros(len(limits) * windows_per_rate, np.float64),
         currents=np.zeros(len(limits), np.int64),
     )
 
@@ -410,19 +427,19 @@ def new_spreads(limits: Floats, samples: Ints, window_ms: Ints, windows_each: in
 @kernel
 def spread(spreads: Spreads, rate: int, permits: float, now_ms: int, treatment: int) -> tuple[int, bool]:
     """
-    Book a mutation over the windows before, or refuse it.
+    Book a mutation in the windows of a rate, the oldest with room first, or refuse it.
 
-    Return the ms to wait, at least 1, and whether it was refused.
+    Return the ms to wait, and whether the mutation was refused: at least 1 if it was, else 0.
 
-    The draft knows no clients that are too old to be refused.
+    `PERMISSIVE` is treated as `STRICT`: the draft has no clients that are too old to be refused.
     """
     base, samples = spreads.bases[rate], spreads.samples[rate]
     current = now_ms // spreads.window_ms[rate]
-    over = min(max(0, current - spreads.currents[rate]), samples)
-    if over > 0:
-        for place in range(base, base + samples - over):
-            spreads.windows[place] = spreads.windows[place + over]
-        for place in range(base + samples - over, base + samples):
+    passed_windows = min(max(0, current - spreads.currents[rate]), samples)
+    if passed_windows > 0:
+        for place in range(base, base + samples - passed_windows):
+            spreads.windows[place] = spreads.windows[place + passed_windows]
+        for place in range(base + samples - passed_windows, base + samples):
             spreads.windows[place] = 0.0
         spreads.currents[rate] = current
     total = 0.0

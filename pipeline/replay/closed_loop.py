@@ -1,8 +1,9 @@
 """
-Closed loop: a throttled connection's next request comes later, and is measured later (`plan.Mode.CLOSED_LOOP`).
+Closed loop: the next request of a throttled connection arrives later, and is measured later (`plan.Mode.CLOSED_LOOP`).
 
-Every connection has one next request; a heap orders them by time. Sensors are those of the open loop, driven in the
-order of the replay's own time. One candidate at a time: its throttles make its arrivals.
+A heap holds the next request of every connection, by time. Sensors are the same as in the open loop, but record values
+in the order of the simulated time. Candidates are replayed one by one, because arrivals depend on the candidate's
+throttles.
 """
 
 from typing import NamedTuple
@@ -38,10 +39,10 @@ from .ledger import (
     book_mutes,
     book_refusal,
     book_throttle,
+    book_unthrottled,
     booked_of,
     cell_of,
     end_burst,
-    enter_free,
     joined,
     new_ledger,
     stronger,
@@ -49,10 +50,10 @@ from .ledger import (
 from .plan import MEASURED, ReplayPlan, buckets_of, memory_ms
 
 NEVER = -LONG_MAX
-"""Value in place of ms for a request that never comes."""
+"""Value in place of a delay in ms for a request that is never sent."""
 _MOST_PART = 2.0**62
 _BATCHES = 10
-"""Number of batches that make up the bytes of the only window."""
+"""Assumed number of batches in the bytes that the only window allows."""
 
 
 class Connections(NamedTuple):
@@ -63,48 +64,57 @@ class Connections(NamedTuple):
     followers: Codes
     """Next request of the connection by request, negative for none."""
     thinks: Ints
-    """Time in ms by request until the client sends the next one, if it is not muted."""
-    groups: Codes
-    """First connection of the next group by connection; groups share no sensor."""
+    """Time in ms by request until the client sends the next one, if the connection is not muted."""
+    next_groups: Codes
+    """First connection of the next group, by connection; two groups share no sensor."""
     reactions: Ints
     """Time in ms by connection from the end of a mute to the next decision, at least 1."""
     ends: Ints
     """Time by connection when it stops sending, epoch ms."""
     networks: Floats
-    """Thread time by request in percent-seconds that is charged, unchecked, after the response."""
+    """Network thread's time by request, percent-seconds, which is charged unchecked when the response has left."""
     network_waits: Ints
-    """Time in ms by request from the decision to that charge."""
+    """Time in ms by request from the decision to the charge of `networks`."""
 
 
 class LoopLimits(NamedTuple):
-    """Limits of one candidate, by kind and pair."""
+    """Limits of one candidate."""
 
     sensors: Codes
-    """Number of the sensor or bucket, negative without a limit."""
+    """Number of the sensor, or bucket, by kind and pair; negative without a limit."""
     limits: Floats
+    """Limit by kind and pair; infinite without one."""
     parts: Ints
-    """Most bytes of one Fetch by pair: the sum that all complete windows allow."""
+    """Largest number of bytes of one Fetch by pair: as many as all complete windows allow."""
     samples: int
+    """Number of windows of client quotas."""
     window_ms: int
+    """Length of these windows."""
     memory_ms: int
     """Time in ms for which a sensor or a bucket depends on a request."""
     policy: int
+    """`TOKEN_BUCKET` or `BURST_SPREADING`."""
     stops: Ints
     """Longest throttle time of rates by pair, before it is cut to 32 bits (`metrics.KafkaRelease.longest_rate_ms`)."""
 
 
 class Pending(NamedTuple):
-    """Outstanding requests and bytes."""
+    """State of the requests."""
 
     unfetched: Ints
-    """Bytes by request that a Fetch has still to bring."""
+    """Bytes by request that its Fetch has still to bring."""
     held: Flags
     """1 by request if it was counted as delayed."""
     timed: Flags
-    """1 by request if its thread time was charged; for a Fetch in parts, that of the part to come."""
+    """1 by request if its thread time was charged, or that of the current part of a Fetch in parts."""
     late: Ints
-    """Delay of its last decision by request against the log, ms; `NEVER` for none."""
+    """Delay of the request's last decision against the log, by request, ms; `NEVER` if it was not sent."""
     heap: Heap
+    """
+    Next steps by time, epoch ms.
+
+    Number `n` is the request `n`. With as many more as there are requests, it is the charge of its `networks`.
+    """
 
 
 Pending.WRITTEN = True  # type: ignore[attr-defined]
@@ -128,13 +138,14 @@ class RequestVerdict(NamedTuple):
     """Decision of the broker on a request."""
 
     throttled_by: int
+    """Quota type that throttles, `NO_KIND` for none."""
     throttle_ms: int
     silence_ms: int
     """Time without a request after which the request quota would not throttle."""
     size: int
     """Number of charged bytes."""
     place: int
-    """Charged window, negative for none."""
+    """Index of the charged window of the bytes, negative for none."""
     refusal_ms: int
     """Time after which a refused mutation would be granted, negative if it is not refused."""
 
@@ -142,30 +153,36 @@ class RequestVerdict(NamedTuple):
 @kernel
 def replay_candidate(loop: ClosedLoop) -> None:
     """Replay all groups, one after the other."""
-    connection = 0
-    heads, heap, limits = loop.connections.heads, loop.pending.heap, loop.limits
-    while connection < len(heads):
-        following = loop.connections.groups[connection]
-        for member in range(connection, following):
-            if heads[member] >= 0:
-                push(heap, loop.requests.times[heads[member]], heads[member])
+    first_connection = 0
+    heads, heap = loop.connections.heads, loop.pending.heap
+    while first_connection < len(heads):
+        next_group = loop.connections.next_groups[first_connection]
+        for connection in range(first_connection, next_group):
+            if heads[connection] >= 0:
+                push(heap, loop.requests.times[heads[connection]], heads[connection])
         while heap.size[0] > 0:
             now_ms, number = pop(heap)
-            if number >= len(loop.requests.times):  # a response has left: its network thread's time
-                row = number - len(loop.requests.times)
-                sensor = limits.sensors[REQUEST * loop.sizes.pairs + loop.requests.pairs[row]]
-                if sensor >= 0:
-                    value = loop.connections.networks[row]
-                    add(loop.windows, sensor, value, now_ms, limits.samples, limits.window_ms)
+            if number >= len(loop.requests.times):
+                _charge_network(loop, number - len(loop.requests.times), now_ms)
             elif now_ms > loop.connections.ends[loop.requests.connections[number]]:
                 _give_up(loop, number)
             else:
                 _decide(loop, number, now_ms)
-        connection = following
+        first_connection = next_group
+
+
+@kernel
+def _charge_network(loop: ClosedLoop, row: int, now_ms: int) -> None:
+    """Charge the network thread's time of a request whose response has left."""
+    limits = loop.limits
+    sensor = limits.sensors[REQUEST * loop.sizes.pairs + loop.requests.pairs[row]]
+    if sensor >= 0:
+        add(loop.windows, sensor, loop.connections.networks[row], now_ms, limits.samples, limits.window_ms)
 
 
 @kernel
 def _decide(loop: ClosedLoop, row: int, now_ms: int) -> None:
+    """Charge a request, count its throttle, and schedule the next step of its connection."""
     requests, pair = loop.requests, loop.requests.pairs[row]
     book_activity(loop.ledger, loop.sizes, pair, now_ms)
     late_ms = now_ms - requests.times[row]
@@ -174,7 +191,7 @@ def _decide(loop: ClosedLoop, row: int, now_ms: int) -> None:
     verdict = _judge(loop, row, now_ms)
     if verdict.throttled_by == NO_KIND:
         kind, timed = requests.kinds[row], is_timed(requests, row)
-        enter_free(loop.ledger, pair, kind, timed, now_ms)
+        book_unthrottled(loop.ledger, pair, kind, timed, now_ms)
     else:
         kind = verdict.throttled_by
         silence_ms = verdict.silence_ms if kind == REQUEST else 0
@@ -190,7 +207,7 @@ def _decide(loop: ClosedLoop, row: int, now_ms: int) -> None:
 
 @kernel
 def _judge(loop: ClosedLoop, row: int, now_ms: int) -> RequestVerdict:
-    """Charge the request, and decide on it."""
+    """Charge a request, and return the decision on it."""
     requests = loop.requests
     size = requests.sizes[row]
     if requests.kinds[row] == FETCH:
@@ -216,7 +233,12 @@ def _judge(loop: ClosedLoop, row: int, now_ms: int) -> RequestVerdict:
 
 @kernel
 def _charge(loop: ClosedLoop, row: int, kind: int, value: float, now_ms: int, most_ms: int) -> tuple[int, int]:
-    """Charge a sensor; return the time without a request until its rate is at the limit, ms, and its window."""
+    """
+    Charge the sensor of a kind.
+
+    Return the ms without a request after which its rate would be at the limit, at most `most_ms`, and the index of the
+    charged window: 0 and -1 without a limit.
+    """
     limits = loop.limits
     index = kind * loop.sizes.pairs + loop.requests.pairs[row]
     sensor = limits.sensors[index]
@@ -230,9 +252,9 @@ def _charge(loop: ClosedLoop, row: int, kind: int, value: float, now_ms: int, mo
 @kernel
 def _charge_time(loop: ClosedLoop, row: int, size: int, now_ms: int) -> int:
     """
-    Charge the thread's time, only once; return the ms without a request after which the rate would be at the limit.
+    Charge the thread time of a request, and return the ms without a request after which its rate would be at the limit.
 
-    A part of a Fetch is charged in proportion.
+    A part of a Fetch is charged in proportion to its `size`. A request that is sent again is charged nothing.
     """
     requests = loop.requests
     if not is_timed(requests, row):
@@ -249,9 +271,10 @@ def _charge_time(loop: ClosedLoop, row: int, size: int, now_ms: int) -> int:
 @kernel
 def _charge_mutation(loop: ClosedLoop, row: int, now_ms: int) -> tuple[int, int]:
     """
-    Charge a bucket; return the throttle and the time after which a refused mutation would be granted, ms.
+    Charge the bucket of a mutation.
 
-    The latter is negative if the mutation is not refused.
+    Return the throttle time, and the time after which a refused mutation would be granted, both in ms. The second is
+    negative if the mutation is not refused.
     """
     requests = loop.requests
     pair = requests.pairs[row]
@@ -271,6 +294,7 @@ def _charge_mutation(loop: ClosedLoop, row: int, now_ms: int) -> tuple[int, int]
 
 @kernel
 def _note_delay(loop: ClosedLoop, row: int, kind: int) -> None:
+    """Count a request as delayed by a quota, unless it was counted before."""
     if loop.pending.held[row] == 1:
         return
     loop.pending.held[row] = 1
@@ -281,38 +305,38 @@ def _note_delay(loop: ClosedLoop, row: int, kind: int) -> None:
 
 @kernel
 def _continue(loop: ClosedLoop, row: int, now_ms: int, verdict: RequestVerdict) -> None:
-    """Schedule the next step of the connection."""
+    """Schedule the next step of a connection: the request again, the next part of its Fetch, or its next request."""
     heap, unfetched = loop.pending.heap, loop.pending.unfetched
-    refused, throttled = verdict.refusal_ms >= 0, verdict.throttled_by != NO_KIND
-    fetches = loop.requests.kinds[row] == FETCH
-    # Above 24.8 days a throttle time overflows, maybe to 0 or less: the client would retry each millisecond, and be
-    # refused each time.
+    is_refused, is_throttled = verdict.refusal_ms >= 0, verdict.throttled_by != NO_KIND
+    is_fetch = loop.requests.kinds[row] == FETCH
+    # A throttle time above 24.8 days overflows, maybe to 0 or less. With `refusal_ms` the client does not retry each
+    # millisecond, only to be refused.
     left_ms = loop.connections.ends[loop.requests.connections[row]] - now_ms
     mute_ms = max(verdict.throttle_ms, min(verdict.refusal_ms, left_ms))
-    if throttled or refused:
+    if is_throttled or is_refused:
         mute_ms += loop.connections.reactions[loop.requests.connections[row]]
-    if refused or (fetches and throttled):
+    if is_refused or (is_fetch and is_throttled):
         push(heap, now_ms + mute_ms, row)
         return
-    if fetches and unfetched[row] > verdict.size:
+    if is_fetch and unfetched[row] > verdict.size:
         unfetched[row] -= verdict.size
         loop.pending.timed[row] = 0
         push(heap, now_ms, row)
         return
     if loop.connections.networks[row] > 0.0:
-        later_ms = now_ms + loop.connections.network_waits[row]
-        push(heap, later_ms, len(loop.requests.times) + row)
-    following = loop.connections.followers[row]
-    if following >= 0:
+        leaving_ms = now_ms + loop.connections.network_waits[row]
+        push(heap, leaving_ms, len(loop.requests.times) + row)
+    follower = loop.connections.followers[row]
+    if follower >= 0:
         think_ms = loop.connections.thinks[row]
-        if throttled and verdict.throttle_ms > think_ms:
-            _note_delay(loop, following, verdict.throttled_by)
-        push(heap, now_ms + max(think_ms, mute_ms), following)
+        if is_throttled and verdict.throttle_ms > think_ms:
+            _note_delay(loop, follower, verdict.throttled_by)
+        push(heap, now_ms + max(think_ms, mute_ms), follower)
 
 
 @kernel
 def _give_up(loop: ClosedLoop, row: int) -> None:
-    """Count a request and its successors on the connection as not sent."""
+    """Count a request and all later ones of its connection as not sent."""
     requests = loop.requests
     while row >= 0:
         kind = requests.kinds[row]
@@ -326,6 +350,7 @@ def _give_up(loop: ClosedLoop, row: int) -> None:
 
 @kernel
 def _book_unsent(loop: ClosedLoop, row: int, kind: int, size: int) -> None:
+    """Count a request, and its bytes, that was not sent under one kind."""
     pair = loop.requests.pairs[row]
     cell = cell_of(pair, kind)
     loop.ledger.cells[cell + UNSENT] += 1
@@ -334,14 +359,15 @@ def _book_unsent(loop: ClosedLoop, row: int, kind: int, size: int) -> None:
 
 def replay_closed(plan: ReplayPlan, late: Ints | None = None) -> Booked:
     """
-    Replay one candidate after the other, since the times at which an entity is active differ between them.
+    Replay a plan in closed loop, one candidate after the other, and return its counts.
 
     Args:
         plan: frame and candidates.
-        late: receives the delay of each request against the log by candidate, ms; `NEVER` for one that is not sent.
+        late: array to which the delay of each request against the log is written, by candidate and request, ms; `NEVER`
+            for a request that is not sent.
 
     """
-    requests = plan.frame.requests._replace(sizes=plan.frame.kept)
+    requests = plan.frame.requests._replace(sizes=plan.frame.final_sizes)
     connections = connections_of(plan)
     sizes = plan.sizes()._replace(candidates=1)
     booked = []
@@ -375,19 +401,19 @@ def replay_closed(plan: ReplayPlan, late: Ints | None = None) -> Booked:
 
 def _rings(plan: ReplayPlan, limits: LoopLimits) -> SensorRings:
     """Return the rings of the sensors of one candidate."""
-    brokers = np.zeros(len(MEASURED) * plan.frame.pairs, np.int64)
+    broker_by_sensor = np.zeros(len(MEASURED) * plan.frame.pairs, np.int64)
     for kind in MEASURED:
         sensors = limits.sensors.reshape(KINDS, -1)[kind]
         limited = sensors >= 0
-        brokers[sensors[limited]] = plan.frame.pair_brokers[limited]
-    return plan.rings.only(brokers)
+        broker_by_sensor[sensors[limited]] = plan.frame.pair_brokers[limited]
+    return plan.rings.only(broker_by_sensor)
 
 
 def _parts(loop: ClosedLoop) -> int:
     """
-    Return the approximate number of parts of the Fetches.
+    Return the approximate number of parts of all Fetches.
 
-    Under a small limit there is one per window, while their connection sends.
+    A Fetch has at most one part per window until its connection stops sending.
     """
     requests, limits = loop.requests, loop.limits
     rows = np.flatnonzero(requests.kinds == FETCH)
@@ -405,10 +431,11 @@ def _limits(plan: ReplayPlan, candidate: int, buckets: Codes) -> LoopLimits:
         numbers = plan.sensors(plan.resolution(candidate, kind), limited)
         sensors[kind] = np.where(numbers >= 0, numbers + place * frame.pairs, -1)
     sensors[MUTATION] = buckets[frame.pair_entities]
-    # What all whole windows together allow one Fetch (`maxValueInQuotaWindow`). With one window in all that is 0, and a
-    # broker sends a single batch, of unknown size: a tenth of the window's bytes. All of them would be refused for
-    # ever, since the sensor begins again with each.
-    seconds = (chosen.windows.samples - 1) * chosen.windows.window_seconds or chosen.windows.window_seconds / _BATCHES
+    # A Fetch gets as many bytes as all whole windows allow (`maxValueInQuotaWindow`). If there is a single window, that
+    # is 0, and a broker sends one batch of unknown size: a tenth of the window's bytes is assumed. With all bytes of
+    # the window, the Fetch would be throttled for ever, since the window begins again with each attempt.
+    whole_windows, window_s = chosen.windows.samples - 1, chosen.windows.window_seconds
+    seconds = whole_windows * window_s if whole_windows else window_s / _BATCHES
     most_bytes = plan.limits[candidate, FETCH] * seconds
     parts = np.clip(np.nan_to_num(most_bytes, posinf=_MOST_PART), 1, _MOST_PART)
     return LoopLimits(
@@ -432,36 +459,36 @@ def connections_of(plan: ReplayPlan) -> Connections:
     frame, requests = plan.frame, plan.frame.requests
     order = np.argsort(requests.connections, kind="stable")
     heads, followers = _chains(frame, order)
-    # by request: how long its connection's client had been busy or thinking until then, ms, mutes left out
+    # The clock of a connection stands still while it is muted: the think time is what passes on it.
     steps = np.diff(requests.times[order], prepend=0)
     mutes = np.maximum(0, np.r_[0, frame.throttles[order][:-1]])
-    clock = np.zeros(len(order), np.int64)
-    clock[order] = np.cumsum(np.maximum(0, steps - mutes))
+    unmuted_clock = np.zeros(len(order), np.int64)
+    unmuted_clock[order] = np.cumsum(np.maximum(0, steps - mutes))
     thinks = np.zeros(len(requests.times), np.int64)
     has_follower = np.flatnonzero(followers >= 0)
-    thinks[has_follower] = clock[followers[has_follower]] - clock[has_follower]
-    pair_of = np.zeros(frame.connections, np.int64)
-    pair_of[requests.connections] = requests.pairs
-    # Neither other candidates nor other entities of a limit move the end of an entity's replay.
+    thinks[has_follower] = unmuted_clock[followers[has_follower]] - unmuted_clock[has_follower]
+    pair_by_connection = np.zeros(frame.connections, np.int64)
+    pair_by_connection[requests.connections] = requests.pairs
+    # The end of an entity's replay depends neither on the candidate nor on other entities that share its limit.
     last_ms = np.full(frame.pairs, -LONG_MAX, np.int64)
     np.maximum.at(last_ms, requests.pairs, requests.times)
-    group_of = np.zeros(frame.connections, np.int64)
-    group_of[requests.connections] = frame.groups
-    lengths = np.unique(group_of, return_counts=True)[1]
+    group_by_connection = np.zeros(frame.connections, np.int64)
+    group_by_connection[requests.connections] = frame.groups
+    connections_by_group = np.unique(group_by_connection, return_counts=True)[1]
     return Connections(
         heads=heads,
         followers=followers,
         thinks=thinks,
-        groups=np.repeat(np.cumsum(lengths), lengths).astype(np.int32),
+        next_groups=np.repeat(np.cumsum(connections_by_group), connections_by_group).astype(np.int32),
         reactions=_reactions(frame, order),
-        ends=last_ms[pair_of] + plan.settings.drain_ms,
+        ends=last_ms[pair_by_connection] + plan.settings.drain_ms,
         networks=frame.networks,
         network_waits=np.maximum(0, frame.completed - requests.times),
     )
 
 
 def _chains(frame: Frame, order: Ints) -> tuple[Codes, Codes]:
-    """Return the heads and followers of the connections."""
+    """Return the first request by connection, and the next one of its connection by request; negative for none."""
     requests, connections = frame.requests, frame.requests.connections
     sent = order[(requests.as_logged[order] == 0) | (frame.charged[order] > 0)]
     heads = np.full(frame.connections, -1, np.int32)
@@ -475,7 +502,7 @@ def _chains(frame: Frame, order: Ints) -> tuple[Codes, Codes]:
 
 
 def _reactions(frame: Frame, order: Ints) -> Ints:
-    """Return by connection the shortest reaction to a reported throttle, ms; 1 if the log shows none."""
+    """Return by connection the shortest time from a reported throttle's end to the next request, ms; 1 if unknown."""
     times, connections = frame.requests.times, frame.requests.connections
     earlier, later = order[:-1], order[1:]
     reaction_ms = times[later] - times[earlier] - frame.throttles[earlier]

@@ -1,8 +1,9 @@
 """
-Kernels whose source runs compiled, if numba is installed, and as plain Python otherwise, with the same figures.
+Kernels, whose source runs compiled if numba is installed, and otherwise as plain Python, with the same results.
 
-A kernel works on flat columns only, by index. Compiled, they are NumPy arrays; plain, they are lists: Python handles
-their items several times as fast. Neither way reassociates floating-point operations: no `fastmath`, no parallel sums.
+A kernel works on flat columns only, by index. A compiled kernel gets NumPy arrays, and a plain one gets lists, because
+Python handles the items of lists several times as fast. Neither reassociates floating-point operations: no `fastmath`,
+no parallel sums.
 """
 
 from collections import Counter
@@ -23,16 +24,18 @@ with suppress(ImportError):  # the extra `numba` need not be installed
     _NUMBA = numba
 
 _COMPILED: Final[dict[object, Any]] = {}
-_ASKED: Final[Counter[object]] = Counter()
-"""Number of steps of each kernel in this process."""
+_STEPS: Final[Counter[object]] = Counter()
+"""Number of steps that each kernel was called for in this process."""
 # Kernels allocate nothing, so no references need be counted; uncounted and inlined they run thirty times as fast.
-_PARTS: Final = {
+_INNER_OPTIONS: Final = {
     "_nrt": False,
     "forceinline": True,
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
 }
-_WHOLE: Final = {"_nrt": False}
+"""Options of numba for a function that kernels call."""
+_OUTER_OPTIONS: Final = {"_nrt": False}
+"""Options of numba for a kernel that `run` calls."""
 
 LONG_MAX = 9223372036854775807
 
@@ -46,9 +49,10 @@ Flags = NDArray[np.int8]
 
 
 class _Way:
-    """Way in which kernels run; tests take both."""
+    """Way in which kernels run, which tests change."""
 
     compiled: bool = _NUMBA is not None
+    """True if kernels may run compiled."""
     least_work: int = 200_000
     """Number of steps below which compiling a kernel for the first time takes longer than running it plain."""
 
@@ -57,23 +61,26 @@ WAY: Final = _Way()
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Mark a function as a part of kernels: compiled kernels call it compiled, Python calls it plain."""
+    """Mark a function that kernels call: a compiled kernel calls it compiled, and Python calls it plain."""
     if _NUMBA is None:
         return function
-    marked: Callable[P, R] = _NUMBA.extending.register_jitable(**_PARTS)(function)
+    marked: Callable[P, R] = _NUMBA.extending.register_jitable(**_INNER_OPTIONS)(function)
     return marked
 
 
 def run(function: Callable[..., R], *arguments: object, work: int) -> R:
     """
-    Call a kernel with arrays, and tuples of arrays; its results are in them afterwards.
+    Call a kernel, and return its result.
 
-    `work` is the approximate number of steps: few are run plain, unless they are many with those of earlier calls.
+    Args:
+        function: the kernel.
+        arguments: numbers, arrays, and tuples of arrays or of tuples. The kernel changes the arrays in a tuple whose
+            class has the attribute `WRITTEN`.
+        work: approximate number of steps. The kernel runs plain until the steps of all its calls are worth compiling.
 
-    A tuple of arrays that a kernel writes to has the class attribute `WRITTEN`; tuples may hold tuples.
     """
-    _ASKED[function] += work
-    if WAY.compiled and (_ASKED[function] >= WAY.least_work or function in _COMPILED):
+    _STEPS[function] += work
+    if WAY.compiled and (_STEPS[function] >= WAY.least_work or function in _COMPILED):
         return _compiled(function)(*arguments)
     lists = [_lists(argument) for argument in arguments]
     result = function(*lists)
@@ -82,15 +89,15 @@ def run(function: Callable[..., R], *arguments: object, work: int) -> R:
 
 
 def _compiled(function: Callable[..., R]) -> Callable[..., R]:
-    """Return the compiled function; it is kept on disk if a directory can be written."""
+    """Return the compiled function; numba caches it on disk if it can write to a directory."""
     if function not in _COMPILED:
         try:
-            compiled = _NUMBA.njit(cache=True, **_WHOLE)(function)
-            # Else numba looks at the file of this function only, and would reuse what was compiled of older versions of
-            # the others.
+            compiled = _NUMBA.njit(cache=True, **_OUTER_OPTIONS)(function)
+            # Otherwise numba only looks at the file of this function, and would reuse a kernel that was compiled with
+            # older versions of the functions that it calls.
             compiled._cache._cache_file._source_stamp = _stamp(function)  # noqa: SLF001 - tests guard it
         except RuntimeError:  # no place for a cache, as for modules in an archive
-            compiled = _NUMBA.njit(**_WHOLE)(function)
+            compiled = _NUMBA.njit(**_OUTER_OPTIONS)(function)
         _COMPILED[function] = compiled
     compiled_function: Callable[..., R] = _COMPILED[function]
     return compiled_function
@@ -98,13 +105,14 @@ def _compiled(function: Callable[..., R]) -> Callable[..., R]:
 
 @cache
 def _stamp(function: Callable[..., object]) -> bytes:
-    """Return a hash of these sources, and of those beside a kernel's."""
+    """Return a hash of all sources in this folder, and in the folder of a kernel."""
     folders = {Path(__file__).parent, Path(function.__code__.co_filename).parent}
     sources = sorted(source for folder in folders for source in folder.glob("*.py"))
     return sha256(b"".join(source.read_bytes() for source in sources)).digest()
 
 
 def _lists(argument: object) -> object:
+    """Return an argument of a kernel with lists in place of arrays, also within tuples."""
     if isinstance(argument, np.ndarray):
         return argument.tolist()
     if isinstance(argument, tuple):
@@ -114,32 +122,33 @@ def _lists(argument: object) -> object:
     return argument
 
 
-def _write_back(arguments: Iterable[object], changed: Iterable[object], *, written: bool) -> None:
-    for argument, change in zip(arguments, changed, strict=True):
-        if isinstance(argument, tuple) and isinstance(change, tuple):
+def _write_back(arguments: Iterable[object], lists: Iterable[object], *, written: bool) -> None:
+    """Copy lists to the arrays that they were made of, if the arrays are `written`, or in a tuple that is."""
+    for argument, items in zip(arguments, lists, strict=True):
+        if isinstance(argument, tuple) and isinstance(items, tuple):
             marked = getattr(type(argument), "WRITTEN", False)
-            _write_back(argument, change, written=marked)
+            _write_back(argument, items, written=marked)
         elif written and isinstance(argument, np.ndarray):
-            argument[:] = change
+            argument[:] = items
 
 
 @kernel
 def natural(n: int) -> int:
     """
-    Return a number that is not negative.
+    Return `n`, which must not be negative.
 
-    Compiled code that knows this does not handle Python's indices from the end.
+    The mask lets the compiler see that, so that it leaves out Python's handling of negative indices.
     """
     return n & LONG_MAX
 
 
 class Heap(NamedTuple):
-    """Entries in heap order; of equal times the lower number comes first."""
+    """Entries in heap order, by time and then by number."""
 
     times: Ints
     numbers: Ints
     size: Ints
-    """One element."""
+    """Number of entries, as an array of one element."""
 
 
 Heap.WRITTEN = True  # type: ignore[attr-defined]

@@ -24,8 +24,9 @@ FETCH: Final = _TYPES.index(QuotaType.FETCH)
 REQUEST: Final = _TYPES.index(QuotaType.REQUEST)
 MUTATION: Final = _TYPES.index(QuotaType.CONTROLLER_MUTATION)
 KINDS: Final = len(_TYPES)
-"""Number of quota types, as kernels number them; a request charges at most one of them beside `REQUEST`."""
+"""Number of quota types. A *kind* is the number of a quota type in kernels."""
 NO_KIND: Final = -1
+"""Kind of a request that charges no quota beside `REQUEST`."""
 
 NEEDED: Final = (
     "user",
@@ -46,7 +47,7 @@ NEEDED: Final = (
     "throttle_ms",
     *PLACE,
 )
-"""Columns of a history that a replay reads; it can do without those of the place."""
+"""Columns of a history that a replay reads; a history may lack the columns of `PLACE`."""
 STRICT_SINCE = {
     ApiKey.CREATE_TOPICS: 6,
     ApiKey.DELETE_TOPICS: 5,
@@ -59,27 +60,28 @@ _SMALL = 1 << 16
 
 
 class RequestColumns(NamedTuple):
-    """Requests in order of decision within each group of entities that can meet in a sensor."""
+    """Requests, sorted by group (`plan.groups_of`), and then by the time of the broker's decision."""
 
     times: Ints
-    """Times of the decisions, epoch ms."""
+    """Time of the decision, epoch ms."""
     pairs: Codes
-    """Numbers of the entity on its broker."""
+    """Number of the pair of entity and broker."""
     connections: Codes
+    """Number of the connection."""
     kinds: Flags
-    """Quota types beside `REQUEST` that are charged, `NO_KIND` for none."""
+    """Quota type beside `REQUEST` that is charged, `NO_KIND` for none."""
     sizes: Ints
     """Charged bytes or partitions."""
     as_logged: Flags
-    """1 if the log shows a Fetch answered empty, or a mutation refused: it was not charged in the end."""
+    """1 for a Fetch that the log shows as answered empty, or a refused mutation: its charge was given back."""
     permissive: Flags
-    """1 if the version is too old for a mutation to be refused."""
+    """1 if the request's version is so old that a mutation is never refused."""
     percents: Floats
-    """Thread time in percent-seconds that `REQUEST` is charged, NaN for none."""
+    """Thread time that `REQUEST` is charged, percent-seconds; NaN for none."""
 
 
 class RequestRow(NamedTuple):
-    """One request, taken out of the columns once for all candidates."""
+    """One request of `RequestColumns`, so that it is read once for all candidates."""
 
     row: int
     time: int
@@ -126,36 +128,39 @@ def request_at(requests: RequestColumns, row: int) -> RequestRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Entities:
-    """Users with their client ids in some rows; entity n is the n-th of each column."""
+    """Pairs of user and client id. An entity's number is its index in both columns."""
 
     users: Column
     client_ids: Column
 
     def only(self, numbers: Ints | Codes) -> Entities:
-        """Return some of the entities."""
+        """Return the entities with some numbers."""
         number_column = array(numbers)
         return Entities(users=self.users.take(number_column), client_ids=self.client_ids.take(number_column))
 
     def names(self) -> list[tuple[str, str]]:
-        """Return the pairs of names."""
+        """Return the entities as tuples of user and client id."""
         return list(zip(self.users.to_pylist(), self.client_ids.to_pylist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Frame:
-    """Requests, complete in their groups."""
+    """All requests of some groups."""
 
     requests: RequestColumns
     entities: Entities
     brokers: Column
+    """Names of the brokers."""
     pair_entities: Codes
     """Number of the entity by pair of entity and broker; pairs are sorted by it."""
     pair_brokers: Codes
+    """Number of the broker by pair."""
     groups: Ints
     """Group by request; requests are sorted by it, and then by time."""
     networks: Floats
     """Network thread's time by request, percent-seconds."""
     completed: Ints
+    """Time by request when the response had left, epoch ms."""
     throttles: Ints
     """Reported throttle time by request, ms; negative if the log has none."""
     mutation_times: Ints
@@ -163,20 +168,20 @@ class Frame:
     charged: Ints
     """Charged mutations by request as logged."""
     positions: Ints
-    """Place in its file by request."""
+    """Position in its file by request."""
 
     @property
-    def kept(self) -> Ints:
-        """Bytes or partitions by request that it charged in the end; for a refused mutation, the granted partitions."""
+    def final_sizes(self) -> Ints:
+        """Bytes or partitions by request that were not given back; the granted partitions of a refused mutation."""
         requests = self.requests
         return np.where(requests.as_logged == 1, self.charged, requests.sizes)
 
     @property
     def unsized(self) -> NDArray[np.bool_]:
         """
-        Mask of Fetches (`_fill_withheld`) and mutations of unknown size by request.
+        Mask of the Fetches (`_fill_withheld`) and mutations of unknown size, by request.
 
-        Others have at least the bytes of a head, or a partition.
+        Their size is 0. A known size is never 0: a Fetch has the bytes of a header, and a mutation has a partition.
         """
         requests = self.requests
         withheld = (requests.kinds == FETCH) & (requests.as_logged == 1)
@@ -185,7 +190,7 @@ class Frame:
 
     @property
     def pairs(self) -> int:
-        """Number of entities on brokers."""
+        """Number of pairs of entity and broker."""
         return len(self.pair_entities)
 
     @property
@@ -196,9 +201,9 @@ class Frame:
 
 def needed(table: pa.Table) -> pa.Table:
     """
-    Return the columns that a replay reads, null for an unknown place.
+    Return the columns of a history that a replay reads; a missing column of `PLACE` is null.
 
-    Raises `PipelineError` if another column is missing, or null.
+    Raises `PipelineError` if another column is missing, or has nulls that it must not have.
     """
     missing = [name for name in NEEDED if name not in (*table.column_names, *PLACE)]
     if missing:
@@ -220,52 +225,50 @@ def needed(table: pa.Table) -> pa.Table:
 
 
 def entities_of(table: pa.Table) -> tuple[Entities, Codes]:
-    """Return the entities of a history, sorted by their names, and the number of each row's."""
-    users, of_users = _encoded(table.column("user"))
-    clients, of_clients = _encoded(table.column("client_id"))
+    """Return the entities of a history, sorted by their names, and the number of the entity by row."""
+    users, user_codes = _encoded(table.column("user"))
+    clients, client_codes = _encoded(table.column("client_id"))
     count = max(1, len(clients))
-    numbers, codes = dense(of_users.astype(np.int64) * count + of_clients)
-    return Entities(users=users.take(array(numbers // count)), client_ids=clients.take(array(numbers % count))), codes
+    pairs, codes = dense(user_codes.astype(np.int64) * count + client_codes)
+    return Entities(users=users.take(array(pairs // count)), client_ids=clients.take(array(pairs % count))), codes
 
 
 def in_order(table: pa.Table, groups: Ints) -> Ints:
     """
-    Return the order of rows by group, time and place.
+    Return the order of rows by group, time and place in the log.
 
-    Rows of unknown places come first, by user, client id and broker, and otherwise keep their order.
+    Tied rows without a place come first, by user, client id and broker, and otherwise keep their order.
     """
     times = ints(table, "timestamp")
     order = order_of(groups, times)
-    is_tied = (np.diff(groups[order]) == 0) & (np.diff(times[order]) == 0)
-    if is_tied.any():
-        tied_places = np.flatnonzero(np.r_[is_tied, False] | np.r_[False, is_tied])
+    is_tied_with_next = (np.diff(groups[order]) == 0) & (np.diff(times[order]) == 0)
+    if is_tied_with_next.any():
+        tied_places = np.flatnonzero(np.r_[is_tied_with_next, False] | np.r_[False, is_tied_with_next])
         rows = order[tied_places]
         tied_rows = table.select((*PLACE, "user", "client_id", "broker")).take(array(rows))
-        is_placed = tied_rows.column("position").null_count == 0
-        names = ("file",) if is_placed else ("broker", "client_id", "user", "file")
-        ranks: dict[str, Ints] = {}
-        for name in names:
-            text: Column = tied_rows.column(name).cast(pa.string())
-            ranks[name] = pc.rank(pc.fill_null(text, ""), tiebreaker="dense").to_numpy()
-        file = ranks.pop("file")
-        keys = (
-            *ranks.values(),
-            ints(tied_rows, "position"),
-            file,
-            times[rows],
-            groups[rows],
-        )
+        all_have_places = tied_rows.column("position").null_count == 0
+        names = () if all_have_places else ("broker", "client_id", "user")
+        name_ranks = [_text_ranks(tied_rows, name) for name in names]
+        # `lexsort` sorts by its last key first
+        keys = (*name_ranks, ints(tied_rows, "position"), _text_ranks(tied_rows, "file"), times[rows], groups[rows])
         order[tied_places] = rows[np.lexsort(keys)]
     return order
+
+
+def _text_ranks(table: pa.Table, name: str) -> Ints:
+    """Return the rank of each row's text in a column, the same for equal ones; null is the empty text."""
+    text: Column = table.column(name).cast(pa.string())
+    ranks: Ints = pc.rank(pc.fill_null(text, ""), tiebreaker="dense").to_numpy()
+    return ranks
 
 
 def order_of(groups: Ints, times: Ints) -> Ints:
     """Return the order of rows by group and then by time; equal rows keep their order."""
     by_time = np.argsort(times, kind="stable")  # quick, since logs are nearly in this order
-    later = groups[by_time]
-    if later.max(initial=0) < _SMALL:
-        later = later.astype(np.uint16)  # NumPy sorts these by counting instead of comparing
-    return by_time[np.argsort(later, kind="stable")]
+    groups_by_time = groups[by_time]
+    if groups_by_time.max(initial=0) < _SMALL:
+        groups_by_time = groups_by_time.astype(np.uint16)  # NumPy sorts 16 bits by counting instead of comparing
+    return by_time[np.argsort(groups_by_time, kind="stable")]
 
 
 def frame_of(table: pa.Table, entities: Entities, codes: Codes, groups: Ints) -> Frame:
@@ -279,17 +282,17 @@ def frame_of(table: pa.Table, entities: Entities, codes: Codes, groups: Ints) ->
         groups: group of each row.
 
     """
-    brokers, of_brokers = _encoded(table.column("broker"))
+    brokers, broker_codes = _encoded(table.column("broker"))
     count = max(1, len(brokers))
-    numbers, pairs = dense(codes.astype(np.int64) * count + of_brokers)
+    entities_and_brokers, pairs = dense(codes.astype(np.int64) * count + broker_codes)
     times = ints(table, "timestamp")
     charged_at = ints(table, "mutation_timestamp")
     return Frame(
         requests=_requests(table, pairs, times),
         entities=entities,
         brokers=brokers,
-        pair_entities=(numbers // count).astype(np.int32),
-        pair_brokers=(numbers % count).astype(np.int32),
+        pair_entities=(entities_and_brokers // count).astype(np.int32),
+        pair_brokers=(entities_and_brokers % count).astype(np.int32),
         groups=groups,
         networks=np.nan_to_num(_percents(table, "network_time_ms")),
         completed=ints(table, "completed"),
@@ -301,7 +304,8 @@ def frame_of(table: pa.Table, entities: Entities, codes: Codes, groups: Ints) ->
 
 
 def _requests(table: pa.Table, pairs: Codes, times: Ints) -> RequestColumns:
-    # The same connection with another client id is another one: its requests meet in other sensors.
+    """Return the columns of requests, given their pairs of entity and broker, and the times of the decisions."""
+    # A connection that is used with two client ids counts as two, since their requests are in different sensors.
     hashes = ints(table, "connection").view(np.uint64)
     mixed = hashes ^ (pairs.astype(np.uint64) * _ODD)
     encoded = pa.array(mixed.view(np.int64)).dictionary_encode()
@@ -328,9 +332,9 @@ def _requests(table: pa.Table, pairs: Codes, times: Ints) -> RequestColumns:
 
 def _charges(table: pa.Table) -> tuple[Flags, Ints, NDArray[np.bool_]]:
     """
-    Return the quota that each row charges beside the request quota, the amount, and a mask.
+    Return three arrays by row: the quota that is charged beside the request quota, the charged amount, and a mask.
 
-    The mask marks Fetches of unknown size that were answered empty.
+    The mask marks Fetches of unknown size, which were answered empty.
     """
     kinds = np.full(len(table), NO_KIND, np.int8)
     sizes = ints(table, "mutations")
@@ -349,10 +353,11 @@ def _charges(table: pa.Table) -> tuple[Flags, Ints, NDArray[np.bool_]]:
 
 def _fill_withheld(sizes: Ints, fetches: NDArray[np.bool_], withheld: NDArray[np.bool_], connections: Codes) -> None:
     """
-    Fill in the sizes of Fetches that were answered empty: the log has their empty answers only.
+    Fill in the sizes of Fetches that were answered empty (`withheld`), which the log does not have.
 
-    The client sends the Fetch again, so its size is taken to be that of its connection's next Fetch that was answered;
-    without one, 0. It is charged and given back at once, and matters for its own throttle only.
+    The client sends such a Fetch again. So its size is taken to be the size of the connection's next Fetch that was
+    not answered empty; without one it stays 0. As the size is charged and given back at once, it only changes the
+    throttle of the Fetch itself.
     """
     if not withheld.any():
         return
@@ -360,15 +365,15 @@ def _fill_withheld(sizes: Ints, fetches: NDArray[np.bool_], withheld: NDArray[np
     rows = rows[np.argsort(connections[rows], kind="stable")]
     count = len(rows)
     sized_places = np.where(withheld[rows], count, np.arange(count))
-    following = np.minimum.accumulate(sized_places[::-1])[::-1]
-    unknown = withheld[rows] & (following < count)
-    source = rows[np.minimum(following, count - 1)]
-    unknown &= connections[source] == connections[rows]
-    sizes[rows[unknown]] = sizes[source[unknown]]
+    next_sized_place = np.minimum.accumulate(sized_places[::-1])[::-1]
+    source = rows[np.minimum(next_sized_place, count - 1)]
+    has_source = (next_sized_place < count) & (connections[source] == connections[rows])
+    filled = withheld[rows] & has_source
+    sizes[rows[filled]] = sizes[source[filled]]
 
 
 def _percents(table: pa.Table, name: str) -> Floats:
-    """Return thread time in percent-seconds, as a broker computes it from ns; NaN if no time is charged."""
+    """Return a column of ms in percent-seconds of a thread, as a broker computes them from ns; NaN if it has none."""
     column: Column = table.column(name)
     ms = column.cast(pa.float64()).fill_null(np.nan).to_numpy()
     ms = np.where(np.isfinite(ms), ms, np.nan)
@@ -377,7 +382,11 @@ def _percents(table: pa.Table, name: str) -> Floats:
 
 
 def dense(codes: Ints) -> tuple[Ints, Codes]:
-    """Return the distinct numbers, sorted, and the place of each element's number; fast for runs of one number."""
+    """
+    Return the distinct codes, sorted, and the index of each element's code among them.
+
+    It is fast if equal codes follow each other.
+    """
     if not len(codes):
         return codes, codes.astype(np.int32)
     starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
@@ -399,7 +408,7 @@ def _is_valid(table: pa.Table, name: str) -> NDArray[np.bool_]:
 
 
 def _encoded(column: Column) -> tuple[Column, Codes]:
-    """Return the distinct names of a column, sorted, and the number of each row's."""
+    """Return the distinct texts of a column, sorted, and the index of each row's text among them."""
     encoded = column.combine_chunks().dictionary_encode()
     order = pc.sort_indices(encoded.dictionary).to_numpy()
     ranks = np.empty(len(order), np.int32)

@@ -1,5 +1,9 @@
 """
-Counts of a replay for each candidate, pair of broker and entity, and quota type; `results` gives their meaning.
+Counts of a replay for each candidate, pair of entity and broker, and quota type; `results` gives their meaning.
+
+A *trial* is a pair under a candidate. A *cell* has the figures of a trial for one quota type. A *burst* of a cell lasts
+from its first throttled request to the first one that is not throttled. A candidate's *rank* is its index among the
+candidates, sorted from the strictest on.
 
 A request only costs time here when some candidate throttles it, or when an earlier throttle still has an effect.
 """
@@ -25,55 +29,64 @@ DELAYED: Final = 8
 DELAYED_BYTES: Final = 9
 SUMS: Final = 10
 """
-Number of fields that are added up if several pairs make one row of results.
+Number of the first fields, which are added up if several pairs make one row of results.
 
-The row has the largest of the other fields.
+Of the other fields of the results, a row has the largest value.
 """
 LONGEST_MS: Final = 10
 RECOVERY_MS: Final = 11
 RESULT_FIELDS: Final = 12
-"""Number of fields that are in the results; the others are the state of the replay."""
+"""Number of the fields that are in the results; the fields after them are the state of the replay."""
 MUTE_END: Final = 12
+"""End of the latest mute, epoch ms."""
 BURST_START: Final = 13
+"""Time of the first throttled request of the open burst, epoch ms."""
 BURST_END: Final = 14
-"""Time when the quota would not throttle any more if the entity was silent, epoch ms."""
+"""Time when the quota would stop to throttle if the entity sent nothing, epoch ms."""
 FIELDS: Final = 15
-"""Number of all fields; those that a throttle changes stand together."""
+"""Number of all fields of a cell."""
 
 ACTIVITY_MS: Final = 1000
 """Time for which a request keeps its entity active."""
 
 ACTIVE_MS: Final = 0
+"""Time for which the pair was active."""
 ACTIVE_END: Final = 1
+"""End of the pair's activity, epoch ms."""
 LATEST_MUTE: Final = 2
+"""Latest end of a mute under any candidate, epoch ms."""
 BURSTING: Final = 3
-"""Rank from which on candidates have no open burst of this pair; of the open loop."""
+"""First rank from which on no candidate has an open burst of this pair; only for the open loop."""
 MUTING: Final = 4
-"""Rank from which on candidates do not mute this pair any more."""
+"""First rank from which on no candidate mutes this pair."""
 PAIR_FIELDS: Final = 5
+"""Number of fields of a pair."""
 
 
 class ReplayLedger(NamedTuple):
     """
-    Flat tables; `FIELDS` numbers for each pair, rank of a candidate and kind, `PAIR_FIELDS` for each pair.
+    Flat tables of a replay.
 
-    Figures of all candidates for a pair or a connection stand together by rank, since a request walks along them.
+    Figures of all candidates for a pair or a connection stand together, in the order of ranks, since a request is
+    entered under one candidate after the other.
     """
 
     cells: Ints
+    """`FIELDS` numbers for each pair, rank and kind."""
     pairs: Ints
+    """`PAIR_FIELDS` numbers for each pair."""
     bursts: Flags
     """Bit for each kind with an open burst, by pair and rank."""
     late: Ints
-    """Delay by pair and rank, ms; of the closed loop."""
+    """Largest delay against the log by pair and rank, ms; only for the closed loop."""
     mute_ends: Ints
     """End of the mute by connection and rank, epoch ms."""
     mute_kinds: Flags
-    """Quota type that muted it."""
+    """Quota type that caused the mute, by connection and rank."""
     latest: Ints
-    """Time by connection from which on no candidate mutes it."""
+    """Time by connection from which on no candidate mutes it, epoch ms."""
     muting: Codes
-    """Rank by connection from which on candidates do not mute it, until a request of it is entered again."""
+    """First rank by connection from which on no candidate mutes it, as of its last entered request."""
 
 
 ReplayLedger.WRITTEN = True  # type: ignore[attr-defined]
@@ -96,19 +109,19 @@ def new_ledger(sizes: TableSizes) -> ReplayLedger:
 
 @kernel
 def trial_of(sizes: TableSizes, rank: int, pair: int) -> int:
-    """Return the number of a pair under a candidate."""
+    """Return the number of the trial of a pair under a candidate."""
     return natural(pair * sizes.candidates) + rank
 
 
 @kernel
 def cell_of(trial: int, kind: int) -> int:
-    """Return the place where the figures of a pair under a candidate begin, for one kind."""
+    """Return the index of the first field of a trial's cell for one kind."""
     return natural(trial * KINDS + kind) * FIELDS
 
 
 @kernel
 def book_activity(ledger: ReplayLedger, sizes: TableSizes, pair: int, now_ms: int) -> None:
-    """Count the entity as active from now on; mutes since it was last active lie outside its activity."""
+    """Count the pair as active for `ACTIVITY_MS` from now on, and mutes since it was last active as outside of that."""
     base = pair * PAIR_FIELDS
     end_ms = ledger.pairs[base + ACTIVE_END]
     if now_ms > end_ms:
@@ -128,9 +141,9 @@ def book_activity(ledger: ReplayLedger, sizes: TableSizes, pair: int, now_ms: in
 
 @kernel
 def end_burst(ledger: ReplayLedger, trial: int, kind: int, before_ms: int) -> None:
-    """End a burst that was over before a time, epoch ms: the throttle at that time is no part of it."""
+    """Close a burst that ended before a time, epoch ms, so that a throttle at that time begins another one."""
     if ledger.cells[cell_of(trial, kind) + BURST_END] < before_ms:
-        _book_free(ledger, trial, kind, before_ms)
+        _close_burst(ledger, trial, kind, before_ms)
 
 
 @kernel
@@ -138,9 +151,9 @@ def book_throttle(
     ledger: ReplayLedger, trial: int, kind: int, now_ms: int, throttle_ms: int, silence_ms: int
 ) -> None:  # fmt: skip
     """
-    Count a throttled request of a pair under a candidate.
+    Count a throttled request of a trial.
 
-    Without a request the quota would throttle for the longer one of both times.
+    Without further requests the quota would throttle for `throttle_ms` or `silence_ms`, the longer of them.
     """
     cells, cell = ledger.cells, cell_of(trial, kind)
     cells[cell + THROTTLED] += 1
@@ -158,8 +171,8 @@ def book_throttle(
 
 
 @kernel
-def _book_free(ledger: ReplayLedger, trial: int, kind: int, now_ms: int) -> None:
-    """Count a request that charges a quota and is not throttled: a burst is over, or was without requests."""
+def _close_burst(ledger: ReplayLedger, trial: int, kind: int, now_ms: int) -> None:
+    """Close the open burst of a cell, if any, at a request that is not throttled, or at its end if that is earlier."""
     bursts = ledger.bursts[trial]
     if bursts & (1 << kind) == 0:
         return
@@ -170,25 +183,25 @@ def _book_free(ledger: ReplayLedger, trial: int, kind: int, now_ms: int) -> None
 
 
 @kernel
-def enter_free(
+def book_unthrottled(
     ledger: ReplayLedger,
     trial: int,
     kind: int,
     timed: bool,  # noqa: FBT001 - kernels take arguments by position
     now_ms: int,
 ) -> None:
-    """Count a request that no quota throttles: it ends the bursts of the quotas that it is charged to."""
+    """Close the bursts of the quotas that an unthrottled request is charged to: `kind`, and `REQUEST` if `timed`."""
     if ledger.bursts[trial] == 0:
         return
     if kind != NO_KIND:
-        _book_free(ledger, trial, kind, now_ms)
+        _close_burst(ledger, trial, kind, now_ms)
     if timed:
-        _book_free(ledger, trial, REQUEST, now_ms)
+        _close_burst(ledger, trial, REQUEST, now_ms)
 
 
 @kernel
 def book_mutes(ledger: ReplayLedger, pair: int, now_ms: int, end_ms: int, muting: int) -> None:
-    """Note the latest end of the mutes of a pair, and the rank from which on no candidate mutes it."""
+    """Set the latest end of the mutes of a pair, and the first rank from which on no candidate mutes it."""
     base = pair * PAIR_FIELDS
     if now_ms < ledger.pairs[base + LATEST_MUTE]:
         muting = max(muting, ledger.pairs[base + MUTING])
@@ -230,19 +243,19 @@ def _close(ledger: ReplayLedger, sizes: TableSizes) -> None:
             trial = trial_of(sizes, rank, pair)
             for kind in range(KINDS):
                 cell = cell_of(trial, kind)
-                _book_free(ledger, trial, kind, cells[cell + BURST_END])
+                _close_burst(ledger, trial, kind, cells[cell + BURST_END])
                 if cells[cell + MUTE_END] > end_ms:
                     cells[cell + MUTED_MS] -= cells[cell + MUTE_END] - end_ms
                     cells[cell + MUTE_END] = end_ms
 
 
 class Booked(NamedTuple):
-    """Counts of a replay; a candidate's rank is its place among them."""
+    """Counts of a replay that is over."""
 
     cells: Ints
-    """Figures by pair, rank, kind and field of `ledger`."""
+    """Figures by pair, rank, kind and field."""
     late: Ints
-    """Delay by pair and rank, ms."""
+    """Largest delay against the log by pair and rank, ms."""
     active: Ints
     """Active time by pair and rank, ms."""
     ranks: Codes
@@ -250,7 +263,7 @@ class Booked(NamedTuple):
 
 
 def booked_of(ledger: ReplayLedger, sizes: TableSizes, candidates: Codes) -> Booked:
-    """Close a ledger, and return its figures; the candidates are given by rank."""
+    """Close a ledger, and return its figures; `candidates` has the number of the candidate by rank."""
     run(_close, ledger, sizes, work=len(ledger.cells))
     active = ledger.pairs.reshape(sizes.pairs, PAIR_FIELDS)[:, ACTIVE_MS]
     return Booked(
@@ -262,10 +275,10 @@ def booked_of(ledger: ReplayLedger, sizes: TableSizes, candidates: Codes) -> Boo
 
 
 def joined(parts: Sequence[Booked], pairs: int) -> Booked:
-    """Return the figures of all candidates, given one by one."""
+    """Return the figures of several replays, of one candidate each, as those of one replay of all candidates."""
 
-    def by_pair(figures: Iterable[Ints]) -> Ints:
-        by_candidate = [figure.reshape(pairs, -1) for figure in figures]
+    def by_pair(columns: Iterable[Ints]) -> Ints:
+        by_candidate = [column.reshape(pairs, -1) for column in columns]
         return np.concatenate(by_candidate, axis=1).ravel()
 
     return Booked(

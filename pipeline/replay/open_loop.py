@@ -1,8 +1,8 @@
 """
-Open loop: requests arrive as logged, and each candidate only compares (`plan.Mode.OPEN_LOOP`).
+Open loop: requests arrive as logged, and only their throttles depend on the candidate (`plan.Mode.OPEN_LOOP`).
 
-Rates are measured once for all candidates that share sensors (`measured_by`); mutation quotas decide before (`decide`),
-since what a bucket holds depends on the limit.
+Rates are measured once for all candidates that share sensors (`measured_by`). Mutations are decided for each candidate
+(`decide`), since the tokens of a bucket depend on the limit. `enter_requests` then compares, and counts throttles.
 """
 
 from collections.abc import Callable
@@ -57,9 +57,9 @@ from .ledger import (
     book_mutes,
     book_refusal,
     book_throttle,
+    book_unthrottled,
     booked_of,
     end_burst,
-    enter_free,
     new_ledger,
     stronger,
     trial_of,
@@ -68,32 +68,36 @@ from .plan import MEASURED, ReplayPlan, ResolvedRules, buckets_of, memory_ms
 
 
 class Mutations(NamedTuple):
-    """Mutations in order of their charge."""
+    """Charges to mutation quotas, in the order in which the controller made them."""
 
     times: Ints
-    """Times when the controller charged them, epoch ms."""
+    """Time when the controller charged it, epoch ms."""
     waits: Ints
-    """Delay of the broker's decision on the throttle, ms: it counts as served."""
+    """Time from the charge to the broker's decision on the throttle, ms, by which the throttle is shortened."""
     permits: Ints
+    """Number of partitions."""
     treatments: Flags
     """`STRICT`, `PERMISSIVE` or `PROBE`."""
     entities: Codes
+    """Number of the entity."""
 
 
 class MutationOutcomes(NamedTuple):
-    """Decisions of the mutation quotas, by candidate and mutation."""
+    """Decisions of the mutation quotas."""
 
     throttles: Ints
+    """Throttle time by candidate and mutation, ms."""
     refused: Flags
+    """1 if the mutation is refused, by candidate and mutation."""
     noted: Flags
-    """1 by mutation if any candidate throttles or refuses it."""
+    """1 if any candidate throttles or refuses the mutation, by mutation."""
     numbers: Codes
-    """Number of its mutation by request, negative for none."""
+    """Number of the mutation by request, negative for none."""
     granted: Ints
     """
-    Partitions by mutation that the log shows as granted, before others of the request were refused.
+    Number of partitions by mutation that the log shows as granted, before the request's others were refused.
 
-    They are those of the mutation before.
+    The granted partitions are a mutation of their own, just before this one.
     """
 
 
@@ -101,22 +105,22 @@ MutationOutcomes.WRITTEN = True  # type: ignore[attr-defined]
 
 
 class CandidateLimits(NamedTuple):
-    """Limits of the candidates; a candidate's rank is its place among them, the strictest first."""
+    """Limits of the candidates. A candidate's rank is its index among them, sorted from the strictest on."""
 
     ranks: Codes
-    """Candidate by rank."""
+    """Number of the candidate by rank."""
     limits: Floats
     """Limit by kind, pair and rank; infinite for no limit."""
     lowest: Floats
-    """Lowest limit of the candidates from a rank on, by kind, pair and rank."""
+    """Lowest limit among the candidates of a rank and all later ranks, by kind, pair and rank."""
     slots: Codes
-    """Table of measurements by kind and rank."""
+    """Slot (`ReplayPlan`) by kind and rank."""
     kinds: Flags
     """Measured quota type by slot."""
     longest: Ints
-    """Longest request throttle by rank, ms."""
+    """Longest throttle of the request quota by rank, ms."""
     memories: Ints
-    """Time by rank for which a sensor or a bucket depends on a request, ms."""
+    """Time by rank for which a sensor or a bucket depends on a request, ms (`memory_ms`)."""
     stops: Ints
     """Longest throttle time of rates by pair, before it is cut to 32 bits (`metrics.KafkaRelease.longest_rate_ms`)."""
 
@@ -126,7 +130,7 @@ class OpenLoop(NamedTuple):
 
     requests: RequestColumns
     measured: Measurements
-    """Measurements, one table of all requests for each slot."""
+    """Measurements by slot and request."""
     outcomes: MutationOutcomes
     limits: CandidateLimits
     ledger: ReplayLedger
@@ -134,23 +138,22 @@ class OpenLoop(NamedTuple):
 
 
 @kernel
-def fold(loop: OpenLoop) -> None:
+def enter_requests(loop: OpenLoop) -> None:
     """Enter every request under every candidate that may throttle it, or whose earlier throttle still has an effect."""
     for row in range(len(loop.requests.times)):
         request = request_at(loop.requests, row)
         book_activity(loop.ledger, loop.sizes, request.pair, request.time)
-        # From this rank on no earlier throttle matters to the request.
-        rank = loop.ledger.pairs[request.pair * PAIR_FIELDS + BURSTING]
+        rank_without_effect = loop.ledger.pairs[request.pair * PAIR_FIELDS + BURSTING]
         if request.time < loop.ledger.latest[request.connection]:
-            rank = max(rank, loop.ledger.muting[request.connection])
-        stop = _stop(loop, request, rank)
+            rank_without_effect = max(rank_without_effect, loop.ledger.muting[request.connection])
+        stop = _first_free_rank(loop, request, rank_without_effect)
         if stop > 0:
             _enter_all(loop, request, stop)
 
 
 @kernel
 def _enter_all(loop: OpenLoop, request: RequestRow, stop: int) -> None:
-    """Enter a request under the candidates before a rank, and note those that throttle it."""
+    """Enter a request under the candidates of the ranks before `stop`, and keep which of them have bursts or mutes."""
     ledger = loop.ledger
     bursting, muting, latest_ms = 0, 0, request.time
     for rank in range(stop):
@@ -167,14 +170,14 @@ def _enter_all(loop: OpenLoop, request: RequestRow, stop: int) -> None:
 
 
 @kernel
-def _stop(loop: OpenLoop, request: RequestRow, rank: int) -> int:
-    """Return the first rank, not before the given one, from which on no candidate throttles the request."""
+def _first_free_rank(loop: OpenLoop, request: RequestRow, rank: int) -> int:
+    """Return the first rank, `rank` or later, from which on no candidate throttles the request."""
     candidates = loop.sizes.candidates
     if request.kind == MUTATION:
         number = loop.outcomes.numbers[request.row]
         if loop.outcomes.noted[number] == 1:
             return candidates
-    bytes_rate, time_rate = 0.0, 0.0  # the highest that the request measures
+    bytes_rate, time_rate = 0.0, 0.0  # the highest rates in any slot
     for slot in range(loop.sizes.slots):
         place = natural(slot * len(loop.requests.times)) + request.row
         rate = loop.measured.rates[place]
@@ -192,13 +195,13 @@ def _stop(loop: OpenLoop, request: RequestRow, rank: int) -> int:
 
 @kernel
 def _limits_at(sizes: TableSizes, kind: int, pair: int) -> int:
-    """Return the place where the limits of a pair for one kind begin."""
+    """Return the index of the first candidate's limit of a pair for one kind, in `CandidateLimits.limits`."""
     return natural((kind * sizes.pairs + pair) * sizes.candidates)
 
 
 @kernel
-def _of_rate(loop: OpenLoop, request: RequestRow, rank: int, kind: int, most_ms: int) -> int:
-    """Return the time without a request after which the rate would be at its limit, ms."""
+def _silence_ms(loop: OpenLoop, request: RequestRow, rank: int, kind: int, most_ms: int) -> int:
+    """Return the ms without a request after which the rate of a kind would be at its limit, at most `most_ms`."""
     own_limits = _limits_at(loop.sizes, kind, request.pair)
     limit = loop.limits.limits[own_limits + rank]
     slot = loop.limits.slots[natural(kind * loop.sizes.candidates) + rank]
@@ -222,13 +225,14 @@ def _enter(loop: OpenLoop, request: RequestRow, rank: int) -> int:
     if kind == MUTATION:
         own_ms = _enter_mutation(loop, request, rank)
     elif kind != NO_KIND:
-        own_ms = low_bits(_of_rate(loop, request, rank, kind, loop.limits.stops[request.pair]))
-    if request.timed:  # at most one window (KIP-124)
-        silence_ms = _of_rate(loop, request, rank, REQUEST, loop.limits.memories[rank])
+        own_ms = low_bits(_silence_ms(loop, request, rank, kind, loop.limits.stops[request.pair]))
+    if request.timed:
+        silence_ms = _silence_ms(loop, request, rank, REQUEST, loop.limits.memories[rank])
+        # a broker throttles for at most one window (KIP-124)
         request_ms = low_bits(min(silence_ms, loop.limits.longest[rank], loop.limits.stops[request.pair]))
     throttled_by = stronger(kind, own_ms, request_ms)
     if throttled_by == NO_KIND:
-        enter_free(ledger, trial, kind, request.timed, request.time)
+        book_unthrottled(ledger, trial, kind, request.timed, request.time)
         return muted_to_ms
     throttle_ms = max(own_ms, request_ms)
     silence_ms = silence_ms if throttled_by == REQUEST else 0
@@ -245,12 +249,13 @@ def _enter(loop: OpenLoop, request: RequestRow, rank: int) -> int:
 
 @kernel
 def _enter_mutation(loop: OpenLoop, request: RequestRow, rank: int) -> int:
-    """Enter the refusal of the controller, and return the throttle that it decided, ms."""
+    """Count a mutation that the controller refuses, and return the throttle time that it decided, ms."""
     outcomes, number = loop.outcomes, loop.outcomes.numbers[request.row]
     place = loop.limits.ranks[rank] * loop.sizes.mutations + number
     if outcomes.refused[place] == 1:
         size = request.size
-        if outcomes.granted[number] > 0 and outcomes.refused[place - 1] == 0:
+        candidate_grants_them = outcomes.granted[number] > 0 and outcomes.refused[place - 1] == 0
+        if candidate_grants_them:
             size -= outcomes.granted[number]
         trial = trial_of(loop.sizes, rank, request.pair)
         book_refusal(loop.ledger, trial, size)
@@ -259,7 +264,7 @@ def _enter_mutation(loop: OpenLoop, request: RequestRow, rank: int) -> int:
 
 
 def replay_open(plan: ReplayPlan) -> Booked:
-    """Decide on mutations, measure rates, and enter all requests under all candidates."""
+    """Replay a plan in open loop, and return its counts."""
     ledger = new_ledger(plan.sizes())
     outcomes = decide(plan, buckets_of(plan, range(len(plan.candidates))))
     limits = limits_of(plan)
@@ -268,7 +273,7 @@ def replay_open(plan: ReplayPlan) -> Booked:
 
 
 class MutationReplay(NamedTuple):
-    """State of the decisions on mutations; no two candidates have a bucket in common."""
+    """State of the decisions on mutations."""
 
     mutations: Mutations
     numbers: Codes
@@ -279,11 +284,12 @@ class MutationReplay(NamedTuple):
     spreads: Spreads
     outcomes: MutationOutcomes
     entities: int
+    """Number of entities."""
 
 
 @kernel
 def decide_mutations(replay: MutationReplay) -> None:
-    """Decide on every mutation under every candidate."""
+    """Decide on every mutation under every candidate, and write the outcomes."""
     mutations, outcomes = replay.mutations, replay.outcomes
     count = len(mutations.times)
     for candidate in range(len(replay.policies)):
@@ -310,15 +316,16 @@ def decide_mutations(replay: MutationReplay) -> None:
 
 def decide(plan: ReplayPlan, state: tuple[Codes, Buckets, Spreads]) -> MutationOutcomes:
     """
-    Return the decisions of the mutation quotas of all candidates, in open loop.
+    Return the decisions of the mutation quotas of all candidates.
 
-    `state` (`buckets_of`) is changed.
+    `state` is what `buckets_of` returned; the buckets and rates in it are changed.
     """
     frame, candidates = plan.frame, len(plan.candidates)
     rows, mutations = _mutations(frame)
     count = len(rows)
     numbers = np.full(len(frame.requests.times), -1, np.int32)
-    numbers[rows] = np.arange(count, dtype=np.int32)  # where a row has two, the later one stays
+    # A request with granted partitions has two mutations; the later one, of the refused partitions, stays.
+    numbers[rows] = np.arange(count, dtype=np.int32)
     refused = frame.requests.as_logged[rows] == 1
     outcomes = MutationOutcomes(
         throttles=np.zeros(candidates * count, np.int64),
@@ -346,9 +353,9 @@ def decide(plan: ReplayPlan, state: tuple[Codes, Buckets, Spreads]) -> MutationO
 
 def _mutations(frame: Frame) -> tuple[Ints, Mutations]:
     """
-    Return the mutations that quotas check, in the order of the controller.
+    Return the row of the request of each mutation, and the mutations, in the order in which the controller decided.
 
-    Partitions that a refused request was granted before come in front of it.
+    The partitions that a refused request was granted are a mutation of their own, just before the refused one.
     """
     requests = frame.requests
     mutating = requests.kinds == MUTATION
@@ -360,7 +367,8 @@ def _mutations(frame: Frame) -> tuple[Ints, Mutations]:
     treatments = np.where(requests.permissive[rows] == 1, PERMISSIVE, STRICT)
     treatments[len(granted) :][refused[rows[len(granted) :]]] = PROBE
     times = np.minimum(frame.mutation_times, requests.times)[rows]
-    order = np.lexsort((np.arange(len(rows)) >= len(granted), rows, times))
+    is_after_granted = np.arange(len(rows)) >= len(granted)
+    order = np.lexsort((is_after_granted, rows, times))
     rows = rows[order]
     return rows, Mutations(
         times=times[order],
@@ -383,16 +391,16 @@ def enter(
         ledger=ledger,
         sizes=plan.sizes()._replace(mutations=len(outcomes.noted)),
     )
-    run(fold, loop, work=plan.steps)
+    run(enter_requests, loop, work=plan.steps)
 
 
 def limits_of(plan: ReplayPlan) -> CandidateLimits:
-    """Return the limits of the candidates."""
+    """Return the limits of all candidates of a plan."""
     ranks = plan.rules.ranks
-    used = np.zeros((KINDS, len(ranks)), np.int32)
+    slots = np.zeros((KINDS, len(ranks)), np.int32)
     for rank, candidate in enumerate(ranks.tolist()):
         for kind in MEASURED:
-            used[kind, rank] = plan.slot(candidate, kind)
+            slots[kind, rank] = plan.slot(candidate, kind)
     limits = np.ascontiguousarray(np.moveaxis(plan.limits[ranks], 0, -1))
     lowest = np.minimum.accumulate(limits[..., ::-1], axis=-1)[..., ::-1]
     longest = [plan.candidates[candidate].windows.window_ms for candidate in ranks]
@@ -400,7 +408,7 @@ def limits_of(plan: ReplayPlan) -> CandidateLimits:
         ranks=ranks,
         limits=limits.ravel(),
         lowest=np.ascontiguousarray(lowest).ravel(),
-        slots=used.ravel(),
+        slots=slots.ravel(),
         kinds=np.array([kind for kind, _, _ in plan.slots] or [PRODUCE], np.int8),
         longest=np.array(longest, np.int64),
         memories=np.array([memory_ms(plan.candidates[candidate]) for candidate in ranks], np.int64),
@@ -412,9 +420,10 @@ WindowsOf: TypeAlias = Callable[
     [int, ResolvedRules, Ints, SensorRings, int, int], AbstractContextManager[SensorWindows | None]
 ]
 """
-Function that lends windows to the sensors of a slot.
+Function that lends windows to the sensors of a slot; None for windows of new sensors.
 
-Given the rules, a pair of each sensor, their rings, and the number and length in ms of the windows.
+Its arguments are the slot, the deciding rules, a pair of each sensor, the rings of the sensors, and the number and
+length in ms of the windows.
 """
 
 
@@ -422,50 +431,55 @@ def measured_by(
     plan: ReplayPlan, frame: Frame | None = None, windows_of: WindowsOf = lambda *_: nullcontext()
 ) -> Measurements:
     """
-    Return the measurements of all requests, one table for each slot.
+    Return the measurements by slot and request.
 
-    They are of the plan's frame and of new windows, unless others are given.
+    Args:
+        plan: the plan.
+        frame: requests with the plan's pairs; the frame of the plan by default.
+        windows_of: function that lends the windows of the sensors; new sensors by default.
+
     """
     frame = frame or plan.frame
     count, slots = len(frame.requests.times), max(1, len(plan.slots))
     rates = np.zeros((slots, count), np.float64)
     spans = np.zeros((slots, count), np.int64)
-    for (kind, number, shape), slot in plan.slots.items():
-        sensors, pairs = _sensors_of(plan, kind, number, slot)
+    for (kind, resolution, (samples, window_ms)), slot in plan.slots.items():
+        resolved = plan.resolved[resolution]
+        sensors, pairs = _sensors_of(plan, kind, resolved, slot)
         if not len(pairs):
             continue
         rows, events = events_of(frame, sensors, kind)
         rings = plan.rings.only(plan.frame.pair_brokers[pairs])
-        with windows_of(slot, plan.resolved[number], pairs, rings, *shape) as windows:
-            measured = observe(events, rings, *shape, windows)
+        with windows_of(slot, resolved, pairs, rings, samples, window_ms) as windows:
+            measured = observe(events, rings, samples, window_ms, windows)
         checked = events.treatments != UNCHECKED
         rates[slot][rows[checked]] = measured.rates[checked]
         spans[slot][rows[checked]] = measured.spans[checked]
     return Measurements(rates.ravel(), spans.ravel())
 
 
-def _sensors_of(plan: ReplayPlan, kind: int, number: int, slot: int) -> tuple[Codes, Ints]:
+def _sensors_of(plan: ReplayPlan, kind: int, resolved: ResolvedRules, slot: int) -> tuple[Codes, Ints]:
     """
-    Return by pair the sensor of a table of measurements, and a pair of each sensor.
+    Return the sensor of a slot by pair, and a pair by sensor.
 
-    The sensor is negative if no candidate of the table has a limit.
+    The sensor is negative for a pair that no candidate of the slot limits.
     """
     limited = np.zeros(plan.frame.pairs, np.bool_)
     for candidate in range(len(plan.candidates)):
         if plan.slot(candidate, kind) == slot:
             limited |= np.isfinite(plan.limits[candidate, kind])
-    sensors = plan.sensors(plan.resolved[number], limited)
-    taken = np.flatnonzero(sensors >= 0)
-    _, first_pairs, sensors[taken] = np.unique(sensors[taken], return_index=True, return_inverse=True)
-    return sensors, taken[first_pairs]
+    sensors = plan.sensors(resolved, limited)
+    pairs = np.flatnonzero(sensors >= 0)
+    _, first_places, sensors[pairs] = np.unique(sensors[pairs], return_index=True, return_inverse=True)
+    return sensors, pairs[first_places]
 
 
 def events_of(frame: Frame, sensors: Codes, kind: int) -> tuple[Ints, Events]:
     """
-    Return the events of the sensors of one quota type, and the number of the request of each event.
+    Return the row of the request of each event, and the events of the sensors of one quota type.
 
-    For bytes, a Fetch that the log shows as answered empty is charged and given back. For thread time, the handler's is
-    checked, and the network thread's is added unchecked when the response has left.
+    A Fetch that the log shows as answered empty is charged and given back. Thread time of the handler is checked. Time
+    of the network thread is an event of its own, unchecked, when the response has left.
 
     Args:
         frame: the requests.
@@ -484,14 +498,14 @@ def events_of(frame: Frame, sensors: Codes, kind: int) -> tuple[Ints, Events]:
             values=requests.sizes[rows].astype(np.float64),
             treatments=treatments.astype(np.int8),
         )
-    checked = np.flatnonzero(~np.isnan(requests.percents) & (numbers >= 0))
+    handled = np.flatnonzero(~np.isnan(requests.percents) & (numbers >= 0))
     leaving = np.flatnonzero((frame.networks > 0) & (numbers >= 0))
-    rows = np.concatenate([checked, leaving])
-    times = np.concatenate([requests.times[checked], frame.completed[leaving]])
-    values = np.concatenate([requests.percents[checked], frame.networks[leaving]])
-    by_time = np.full(len(rows), UNCHECKED, np.int8)
-    by_time[: len(checked)] = CHECKED
+    rows = np.concatenate([handled, leaving])
+    times = np.concatenate([requests.times[handled], frame.completed[leaving]])
+    values = np.concatenate([requests.percents[handled], frame.networks[leaving]])
+    treatments = np.full(len(rows), UNCHECKED, np.int8)
+    treatments[: len(handled)] = CHECKED
     order = order_of(frame.groups[rows], times)
     return rows[order], Events(
-        sensors=numbers[rows[order]], times=times[order], values=values[order], treatments=by_time[order]
+        sensors=numbers[rows[order]], times=times[order], values=values[order], treatments=treatments[order]
     )

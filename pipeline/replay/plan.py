@@ -1,8 +1,8 @@
 """
 Plan of a replay: the rules that limit the entities of a frame, and the requests that share a sensor.
 
-Which rule decides for an entity depends on which entities have rules, not on their values: candidates that differ in
-values only are resolved once, and compared with the same measurements.
+The rule that decides for an entity depends on the entities that have rules, not on the values of the rules. So
+candidates that differ in values only are resolved once, and compared with the same measurements.
 """
 
 from __future__ import annotations
@@ -50,30 +50,35 @@ class Mode(Enum):
     """
     Reaction of arrivals to throttles.
 
-    Both charge what a broker charges, at the time of the decision, and the network thread's time at completion.
+    In both modes a request is charged at the time of the broker's decision, and the network thread's time when the
+    response has left.
     """
 
     OPEN_LOOP = "open_loop"
     """
-    Every request arrives and is answered as logged; only the throttle is the candidate's.
+    Every request arrives and is answered as logged. Only the throttle is the candidate's.
 
-    Clients do not slow down, so throttles grow while the excess lasts: too many under a lower limit than the log's, and
-    too few under a higher one for clients that were throttled while logged. What a windowed rate measures does not
-    depend on the limit. A Fetch that the log shows as answered empty was charged and given back,
-    here as well; one that was answered keeps its charge. A mutation that the log shows as refused is checked and not
-    charged, except for the partitions that it was granted before: its retry is in the log, too.
+    Clients do not slow down, so throttles grow while the excess lasts. Under a lower limit than the log's the replay
+    has too many throttles. Under a higher one it has too few, for clients that were throttled while logged. A windowed
+    rate does not depend on the limit.
+
+    A Fetch that the log shows as answered empty is charged and given back, as on the broker. A mutation that the log
+    shows as refused is checked and not charged, because its retry is in the log. The partitions that it was granted
+    before are charged.
     """
 
     CLOSED_LOOP = "closed_loop"
     """
-    A throttled connection's next request comes later, as behind a muted channel (KIP-219).
+    The next request of a throttled connection arrives later, as behind a muted channel (KIP-219).
 
     The gap to the next request of a connection is max(think time, mute + reaction). The think time is the logged gap,
-    less the throttle that was reported in the log; the reaction is the shortest time that a connection took after a
+    less the throttle that was reported in the log. The reaction is the shortest time that a connection took after a
     reported throttle, or 1 ms. Requests keep their size and order, and no request is dropped: a delayed request delays
-    all that follow it. A Fetch that is throttled is answered empty, given back, and sent again when the mute is over; a
-    refused mutation likewise (the Admin client's default). Repeated requests are measured, but their thread time is not
-    charged again: the log does not show what a repetition takes, which is mostly little. A Fetch above what all whole
+    all later requests of its connection.
+
+    A throttled Fetch is answered empty, given back, and sent again when the mute is over. A refused mutation is sent
+    again, too (the Admin client's default). Repeated requests are measured, but their thread time is not charged again:
+    the log does not show the thread time of a repetition, which is mostly short. A Fetch that is larger than all whole
     windows allow is fetched in parts of that size, as brokers cut it.
     """
 
@@ -89,10 +94,10 @@ class ReplaySettings:
     """Time in ms for which a closed loop may continue after an entity's last logged request on a broker."""
 
     release: KafkaRelease = NEWEST_RELEASE
-    """Release of the controller, and of the brokers that are not named below."""
+    """Release of the controller, and of all brokers that `releases` does not name."""
 
     releases: Mapping[str, KafkaRelease] = field(default_factory=dict)
-    """Releases of brokers that differ from it, by name."""
+    """Releases of brokers, by name, where they differ from `release`."""
 
     rows_at_once: int = 1 << 20
     """
@@ -111,71 +116,80 @@ class ReplaySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ResolvedRules:
-    """Rules of one quota type that limit entities, whatever their values."""
+    """The deciding rule of every entity for one quota type. It does not depend on the values of the rules."""
 
     tags: Codes
-    """Number of the tags that an entity is measured under, by entity; negative if no rule limits it."""
+    """Index in `names` of the tags under which an entity is measured, by entity; negative if no rule limits it."""
     rules: Codes
-    """Number of the deciding rule by entity, negative for none."""
+    """Index in `deciding` of the deciding rule, by entity; negative if no rule limits it."""
     deciding: list[QuotaEntity]
-    """Rules by number."""
+    """Deciding rules."""
     names: list[tuple[str, str]]
-    """User and client id of tags by number, "" for an absent one."""
+    """Tags as user and client id, "" for an absent one."""
 
     def only(self, entities: Ints | Codes) -> ResolvedRules:
-        """Return the same for some of the entities."""
+        """Return the deciding rules of some entities, which are named by their indices."""
         return ResolvedRules(
             tags=self.tags[entities], rules=self.rules[entities], deciding=self.deciding, names=self.names
         )
 
     def limits(self, table: RuleTable) -> Floats:
-        """Return the limit of one candidate by entity, infinite for unlimited."""
+        """Return the limit by entity under one candidate, whose rules are `table`; infinite for unlimited."""
+        # the index of "no rule" is -1, the last element
         bounds = np.array([*(table[rule] for rule in self.deciding), np.inf])
         limits: Floats = bounds[self.rules]
         return limits
 
     def levels(self) -> Codes:
-        """Return the place of the rule's level among `LEVELS` by entity."""
-        deciding = (*(rule.level for rule in self.deciding), Level.NONE)
-        places = np.array([LEVELS.index(level) for level in deciding], np.int32)
-        levels: Codes = places[self.rules]
-        return levels
+        """Return the index in `LEVELS` of the deciding rule's level, by entity."""
+        # the index of "no rule" is -1, the last element
+        levels = (*(rule.level for rule in self.deciding), Level.NONE)
+        level_by_rule = np.array([LEVELS.index(level) for level in levels], np.int32)
+        level_by_entity: Codes = level_by_rule[self.rules]
+        return level_by_entity
 
 
 class CandidateRules:
-    """The rules of all candidates; those with rules for the same entities are resolved once."""
+    """
+    The rules of all candidates.
+
+    Two tables of rules for the same entities have the same deciding rules, and are resolved once.
+    """
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
         self.candidates = tuple(candidates)
         self.tables: list[dict[int, RuleTable]] = []
         """Rules by candidate and kind."""
         self.resolution_of: list[dict[int, int]] = []
-        """Place of the resolution among those of `resolve`, by candidate and kind."""
-        self._ruled: dict[frozenset[QuotaEntity], tuple[int, RuleTable]] = {}
+        """Index of the resolution in the result of `resolve`, by candidate and kind."""
+        self._distinct: dict[frozenset[QuotaEntity], RuleTable] = {}
+        """A table of rules for each set of entities that has rules."""
+        numbers: dict[frozenset[QuotaEntity], int] = {}
         for candidate in candidates:
             by_type = candidate.tables()
             tables = {kind: by_type[quota_type] for kind, quota_type in TYPES.items()}
+            resolutions: dict[int, int] = {}
+            for kind, table in tables.items():
+                entities = frozenset(table)
+                self._distinct.setdefault(entities, table)
+                resolutions[kind] = numbers.setdefault(entities, len(numbers))
             self.tables.append(tables)
-            self.resolution_of.append(
-                {
-                    kind: self._ruled.setdefault(frozenset(table), (len(self._ruled), table))[0]
-                    for kind, table in tables.items()
-                }
-            )
+            self.resolution_of.append(resolutions)
 
     @property
     def across_users(self) -> bool:
-        """True if a rule for client ids alone lets users share a limit."""
-        return any(rule.user is None for entities in self._ruled for rule in entities)
+        """True if users may share a limit, because a rule is for client ids alone."""
+        return any(rule.user is None for entities in self._distinct for rule in entities)
 
     @property
     def key(self) -> GroupKey:
-        """Key of groups of requests that share no limit with those of others."""
+        """Key that divides requests into groups; requests of two groups never share a limit."""
         if self.across_users:
             return GroupKey(columns=("user", "client_id"), numbers=self._numbers)
         return GroupKey(columns=("user",))
 
     def _numbers(self, clients: pa.Table) -> Sequence[int]:
+        """Return the number of the group of each client."""
         users, client_ids = (clients[name].combine_chunks() for name in ("user", "client_id"))
         numbers: list[int] = groups_of(
             self.resolve(Entities(users=users, client_ids=client_ids)), len(clients)
@@ -185,46 +199,50 @@ class CandidateRules:
     @cached_property
     def ranks(self) -> Codes:
         """
-        Numbers of candidates in the order of their limits' mean logarithms, the strictest first in a grid.
+        Numbers of the candidates, about from the strictest to the least strict.
 
-        Any order is right.
+        Any order gives the same results. They are in the order of the mean logarithm of their limits.
         """
         limits = [[bound for table in tables.values() for bound in table.values()] for tables in self.tables]
         means = [np.log1p(np.minimum(candidate_limits or [np.inf], _UNLIMITED)).mean() for candidate_limits in limits]
         return np.argsort(means, kind="stable").astype(np.int32)
 
     def resolve(self, entities: Entities) -> list[ResolvedRules]:
-        """Return the rules that limit entities by Kafka's precedence, for each set of entities that has rules."""
+        """Return the deciding rules of entities by Kafka's precedence, for each distinct set of entities with rules."""
         names = entities.names()
-        resolved: list[ResolvedRules] = []
-        for _, table in self._ruled.values():
-            tags: dict[tuple[str, str], tuple[int, int]] = {}
-            deciding: dict[QuotaEntity, int] = {}
-            places = np.full((len(names), 2), -1, np.int32)
-            for number, (user, client_id) in enumerate(names if table.enabled else ()):
-                tag = table.metric_tags(user, client_id)
-                if tag not in tags:
-                    decision = table.limit(*tag)
-                    rule = None if decision is None else decision.entity
-                    place = -1 if rule is None else deciding.setdefault(rule, len(deciding))
-                    tags[tag] = len(tags), place
-                if tags[tag][1] >= 0:
-                    places[number] = tags[tag]
-            resolved.append(
-                ResolvedRules(tags=places[:, 0], rules=places[:, 1], deciding=list(deciding), names=list(tags))
-            )
-        return resolved
+        return [_resolved(table, names) for table in self._distinct.values()]
+
+
+def _resolved(table: RuleTable, names: Sequence[tuple[str, str]]) -> ResolvedRules:
+    """Return the deciding rules of entities, which are pairs of user and client id."""
+    tag_numbers: dict[tuple[str, str], int] = {}
+    rule_numbers: dict[QuotaEntity, int] = {}
+    rule_by_tag: list[int] = []
+    tags, rules = np.full(len(names), -1, np.int32), np.full(len(names), -1, np.int32)
+    for entity, (user, client_id) in enumerate(names if table.enabled else ()):
+        pair = table.metric_tags(user, client_id)
+        if pair not in tag_numbers:
+            tag_numbers[pair] = len(tag_numbers)
+            decision = table.limit(*pair)
+            rule = None if decision is None else decision.entity
+            rule_by_tag.append(-1 if rule is None else rule_numbers.setdefault(rule, len(rule_numbers)))
+        tag = tag_numbers[pair]
+        if rule_by_tag[tag] >= 0:
+            tags[entity], rules[entity] = tag, rule_by_tag[tag]
+    return ResolvedRules(tags=tags, rules=rules, deciding=list(rule_numbers), names=list(tag_numbers))
 
 
 def groups_of(resolved: Sequence[ResolvedRules], entities: int) -> Ints:
     """
-    Group the entities that can meet in a sensor under some candidate: a group is replayed together.
+    Return the group of each entity: the smallest number of an entity in it.
 
-    Return for each entity the smallest number of an entity in its group (connected components of all resolutions).
+    Two entities are in one group if some candidate measures them with one sensor, directly or through other entities
+    (connected components). A group is replayed as a whole.
     """
     roots = list(range(entities))
 
     def root(entity: int) -> int:
+        """Return the smallest entity of the group so far, and shorten the way to it."""
         while roots[entity] != entity:
             roots[entity] = roots[roots[entity]]
             entity = roots[entity]
@@ -239,21 +257,27 @@ def groups_of(resolved: Sequence[ResolvedRules], entities: int) -> Ints:
     return np.array([root(entity) for entity in range(entities)], np.int64)
 
 
-_Slot = tuple[int, int, tuple[int, int]]
+_SlotKey = tuple[int, int, tuple[int, int]]
+"""Kind, number of the resolution, and the number of the windows with their length in ms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReplayPlan:
-    """A frame, and the candidates resolved for it."""
+    """
+    A frame, and the candidates resolved for it.
+
+    A *slot* is the number of a table of measurements. Candidates with the same resolution and windows share slots.
+    """
 
     frame: Frame
     rules: CandidateRules
     resolved: list[ResolvedRules]
+    """Resolutions, as `CandidateRules.resolution_of` numbers them, for the entities of the frame."""
     settings: ReplaySettings
     limits: Floats
     """Limit by candidate, kind and pair; infinite for unlimited."""
-    slots: dict[_Slot, int]
-    """Tables of measurements by kind, resolution, and number and length in ms of the windows."""
+    slots: dict[_SlotKey, int]
+    """Slots of all kinds with a windowed rate."""
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -266,8 +290,8 @@ class ReplayPlan:
         return len(self.frame.groups) * len(self.candidates)
 
     def slot(self, candidate: int, kind: int) -> int:
-        """Return the table of measurements that a candidate compares with."""
-        return self.slots[_slot(self.rules, candidate, kind)]
+        """Return the slot whose measurements are compared with a candidate's limits."""
+        return self.slots[_slot_key(self.rules, candidate, kind)]
 
     def resolution(self, candidate: int, kind: int) -> ResolvedRules:
         """Return the rules of a candidate for one quota type."""
@@ -275,9 +299,14 @@ class ReplayPlan:
 
     def sensors(self, resolved: ResolvedRules, limited: NDArray[np.bool_]) -> Codes:
         """
-        Return the number of the sensor by pair, one for each tags on each broker.
+        Return the number of the sensor by pair, negative for a pair without a limit.
 
-        It is negative if no candidate limits the pair.
+        Entities with the same tags on the same broker share a sensor.
+
+        Args:
+            resolved: deciding rules of the entities.
+            limited: mask of the pairs that have a limit.
+
         """
         frame = self.frame
         tags = resolved.tags[frame.pair_entities].astype(np.int64)
@@ -286,7 +315,7 @@ class ReplayPlan:
         return numbers
 
     def sizes(self) -> TableSizes:
-        """Return the sizes of the kernels' tables; the number of mutations is not known here."""
+        """Return the sizes of the kernels' tables, with 0 mutations: the plan does not know their number."""
         return TableSizes(
             candidates=len(self.candidates),
             pairs=self.frame.pairs,
@@ -307,7 +336,7 @@ class ReplayPlan:
         return rings_of(self.releases)
 
     def stops(self) -> Ints:
-        """Return by pair the time where throttle times of rates stop before they are cut to 32 bits."""
+        """Return by pair the longest throttle time of a rate, ms, before it is cut to 32 bits."""
         longest = np.array([release.longest_rate_ms for release in self.releases], np.int64)
         stops: Ints = longest[self.frame.pair_brokers]
         return stops
@@ -315,9 +344,9 @@ class ReplayPlan:
 
 def plans(history: pa.Table, candidates: Sequence[Candidate], settings: ReplaySettings) -> Iterator[ReplayPlan]:
     """
-    Yield the plans for the parts of a history.
+    Divide a history into parts of whole groups, and yield the plan of each.
 
-    Each is complete in its groups, its requests in the order of groups and times.
+    The requests of a part are sorted by group, and then by time.
     """
     table, rules = needed(history), CandidateRules(candidates)
     if not len(table):
@@ -332,77 +361,88 @@ def plans(history: pa.Table, candidates: Sequence[Candidate], settings: ReplaySe
         numbers, local = np.unique(codes[start:stop], return_inverse=True)
         part = table.take(array(order[start:stop]))
         frame = frame_of(part, entities.only(numbers), local.astype(np.int32), groups[codes[start:stop]])
-        yield plan_of(frame, rules, [rules_of_set.only(numbers) for rules_of_set in resolved], settings)
+        yield plan_of(frame, rules, [resolution.only(numbers) for resolution in resolved], settings)
 
 
-def _cuts(rows: Ints, entities: Ints, most_rows: int, most_entities: int) -> Iterator[tuple[int, int]]:
+def _cuts(row_groups: Ints, entity_groups: Ints, most_rows: int, most_entities: int) -> Iterator[tuple[int, int]]:
     """
-    Yield begin and end of parts of rows, given by their groups in order.
+    Yield the first row of each part, and the row after its last one.
 
-    A part exceeds neither number unless it is one group.
+    A part consists of whole groups. It has at most `most_rows` rows and `most_entities` entities, unless it is one
+    group.
+
+    Args:
+        row_groups: group by row, in order.
+        entity_groups: group by entity.
+        most_rows: largest number of rows.
+        most_entities: largest number of entities.
+
     """
-    borders = [*np.flatnonzero(rows[1:] != rows[:-1]) + 1, len(rows)]
-    counts = np.unique(entities, return_counts=True)[1]
-    start = stop = row_count = 0
-    for border, count in zip(borders, counts.tolist(), strict=True):
-        full = border - start > most_rows or row_count + count > most_entities
-        if full and stop > start:
+    group_ends = [*np.flatnonzero(row_groups[1:] != row_groups[:-1]) + 1, len(row_groups)]
+    entities_by_group = np.unique(entity_groups, return_counts=True)[1]
+    start = stop = entities = 0
+    for group_end, count in zip(group_ends, entities_by_group.tolist(), strict=True):
+        is_full = group_end - start > most_rows or entities + count > most_entities
+        if is_full and stop > start:
             yield start, stop
-            start, row_count = stop, 0
-        stop = int(border)
-        row_count += count
+            start, entities = stop, 0
+        stop = int(group_end)
+        entities += count
     yield start, stop
 
 
 def plan_of(frame: Frame, rules: CandidateRules, resolved: list[ResolvedRules], settings: ReplaySettings) -> ReplayPlan:
-    """Return the plan for a frame; the rules are resolved for its entities."""
+    """Return the plan for a frame; `resolved` has the deciding rules of its entities."""
     limits = np.full((len(rules.candidates), KINDS, frame.pairs), np.inf)
-    slots: dict[_Slot, int] = {}
+    slots: dict[_SlotKey, int] = {}
     for candidate, resolutions in enumerate(rules.resolution_of):
         for kind, number in resolutions.items():
             by_entity = resolved[number].limits(rules.tables[candidate][kind])
             limits[candidate, kind] = by_entity[frame.pair_entities]
             if kind != MUTATION:
-                slots.setdefault(_slot(rules, candidate, kind), len(slots))
+                slots.setdefault(_slot_key(rules, candidate, kind), len(slots))
     return ReplayPlan(frame=frame, rules=rules, resolved=resolved, settings=settings, limits=limits, slots=slots)
 
 
-def _slot(rules: CandidateRules, candidate: int, kind: int) -> _Slot:
+def _slot_key(rules: CandidateRules, candidate: int, kind: int) -> _SlotKey:
     windows = rules.candidates[candidate].windows
-    number = rules.resolution_of[candidate][kind]
-    return kind, number, (windows.samples, windows.window_ms)
+    return kind, rules.resolution_of[candidate][kind], (windows.samples, windows.window_ms)
 
 
 def memory_ms(candidate: Candidate) -> int:
     """
-    Return the time for which a candidate's sensors and buckets depend on a request: all windows together.
+    Return the time in ms for which a candidate's sensors and buckets depend on a request: all windows together.
 
-    After it a bucket at zero is full again.
+    In that time a bucket fills from zero.
     """
     return max(windows.samples * windows.window_ms for windows in (candidate.windows, candidate.controller_windows))
 
 
 def buckets_of(plan: ReplayPlan, candidates: Sequence[int]) -> tuple[Codes, Buckets, Spreads]:
-    """Return the number of the bucket by candidate and entity, negative for none; and unused buckets and rates."""
-    chosen = [plan.candidates[candidate].controller_windows for candidate in candidates]
+    """
+    Return the unused token buckets, and burst-spreading rates, of some candidates for mutations.
+
+    The first array has the number of the bucket, and of the rate, by candidate and entity; negative without a limit.
+    """
     numbers = np.full((len(candidates), len(plan.frame.entities.users)), -1, np.int32)
     limits: list[Floats] = [np.zeros(0)]
     samples: list[Ints] = [np.zeros(0, np.int64)]
-    windows: list[Ints] = [np.zeros(0, np.int64)]
-    count = 0
-    for place, candidate in enumerate(candidates):
+    window_ms: list[Ints] = [np.zeros(0, np.int64)]
+    count = most_samples = 0
+    for row, candidate in enumerate(candidates):
+        windows = plan.candidates[candidate].controller_windows
+        most_samples = max(most_samples, windows.samples)
         resolved = plan.resolution(candidate, MUTATION)
         enforced = plan.settings.release.enforces_controller_mutations
-        limited = np.flatnonzero((resolved.tags >= 0) & enforced)
-        tags, places = np.unique(resolved.tags[limited], return_inverse=True)
-        numbers[place, limited] = places + count
-        bounds = np.zeros(len(tags))
-        by_entity = resolved.limits(plan.rules.tables[candidate][MUTATION])
-        bounds[places] = by_entity[limited]
-        limits.append(bounds)
-        samples.append(np.full(len(tags), chosen[place].samples))
-        windows.append(np.full(len(tags), chosen[place].window_ms))
+        limited_entities = np.flatnonzero((resolved.tags >= 0) & enforced)
+        tags, tag_places = np.unique(resolved.tags[limited_entities], return_inverse=True)
+        numbers[row, limited_entities] = tag_places + count
+        limit_by_entity = resolved.limits(plan.rules.tables[candidate][MUTATION])
+        limit_by_tag = np.zeros(len(tags))
+        limit_by_tag[tag_places] = limit_by_entity[limited_entities]
+        limits.append(limit_by_tag)
+        samples.append(np.full(len(tags), windows.samples))
+        window_ms.append(np.full(len(tags), windows.window_ms))
         count += len(tags)
-    settings = np.concatenate(limits), np.concatenate(samples), np.concatenate(windows)
-    most_samples = max((windows_of_one.samples for windows_of_one in chosen), default=0)
+    settings = np.concatenate(limits), np.concatenate(samples), np.concatenate(window_ms)
     return numbers.ravel(), new_buckets(*settings), new_spreads(*settings, most_samples)

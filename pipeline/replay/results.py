@@ -1,11 +1,10 @@
 """
-Results of a replay: the walk through the kernels, group by group, and the columns made of their counts.
+Results of a replay: the call of the kernels for each part of a history, and the table made of their counts.
 
-Which quota a throttle belongs to is decided as a broker decides it (`metrics.engine.combination`): the one that asks
-for the longer time, the request quota on a tie. A request is counted under one type only, so that the figures of the
-types of an entity add up.
+A throttle is counted under one quota type, as a broker decides it (`metrics.engine.combination`): the type with the
+longer throttle time, and the request quota on a tie. So the figures of an entity's quota types add up.
 
-Figures of several brokers are added up; those that say "longest" are the largest of one broker.
+Figures of several brokers are added up. Of longest times, the result is the largest of any broker.
 """
 
 from collections.abc import Sequence
@@ -189,15 +188,15 @@ def replay(
     progress: Progress | None = None,
 ) -> pa.Table:
     """
-    Replay the requests of a history under candidates; return rows of `RESULTS`.
+    Replay the requests of a history under candidates, and return rows of `RESULTS`.
 
     Args:
-        history: rows of `pipeline.history.HISTORY` in any order, of which these columns are needed: `frame.NEEDED`; all
-            of each user, or of all users that share a limit.
+        history: rows of `pipeline.history.HISTORY` in any order, with the columns `frame.NEEDED`. It must have all rows
+            of a user, or of all users that share a limit.
         candidates: candidates in the order of the results; names should differ.
-        mode: whether arrivals react.
-        settings: `ReplaySettings()` unless given.
-        progress: called after each part with the number of requests.
+        mode: reaction of arrivals to throttles.
+        settings: settings; the defaults of `ReplaySettings` if they are left out.
+        progress: called after each part with the number of replayed requests, and of all.
 
     Raises:
         PipelineError: a column is missing.
@@ -205,58 +204,59 @@ def replay(
     """
     if not candidates:
         return RESULTS.empty_table()
-    work = replay_open if mode is Mode.OPEN_LOOP else replay_closed
+    replay_plan = replay_open if mode is Mode.OPEN_LOOP else replay_closed
     done = 0
     parts = [RESULTS.empty_table()]
     for plan in plans(history, candidates, settings or ReplaySettings()):
-        parts.append(results_of(plan, work(plan)))
+        parts.append(results_of(plan, replay_plan(plan)))
         done += len(plan.frame.groups)
         if progress is not None:
             progress(done, len(history))
     return pa.concat_tables(parts)
 
 
-def results_of(plan: ReplayPlan, booked: Booked, *, of_active: bool = False) -> pa.Table:
+def results_of(plan: ReplayPlan, booked: Booked, *, every_active_entity: bool = False) -> pa.Table:
     """
-    Return the rows of a frame, by candidate and then by entity.
+    Return the results of a plan, as rows of `RESULTS` by candidate and then by entity.
 
-    There is a row for each limit on an entity that charged the quota.
-
-    With `of_active` there is one for each limit on an entity with any request, so that rows of several frames add up.
+    There is a row for each limit on an entity that charged the quota. With `every_active_entity` there is a row for
+    each limit on an entity with any request, so that the rows of several plans add up.
     """
     frame = plan.frame
-    owners = frame.pair_entities
-    if plan.settings.per_broker:
-        owners = np.arange(frame.pairs, dtype=np.int32)
-    starts = np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]])
-    requests, unsized, held_back, amounts = (np.add.reduceat(figures, starts, axis=1) for figures in _charged(frame))
-    limits = plan.limits[:, :, starts]
+    # pairs are sorted by entity: an entity, or a pair, of the results is a range of pairs
+    owners = np.arange(frame.pairs, dtype=np.int32) if plan.settings.per_broker else frame.pair_entities
+    first_pairs = np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]])
+    pair_counts = np.diff(np.append(first_pairs, frame.pairs))
+    requests, unsized, held_back, amounts = (
+        np.add.reduceat(figures, first_pairs, axis=1) for figures in _charged(frame)
+    )
+    limits = plan.limits[:, :, first_pairs]
     has_requests = requests > 0
-    if of_active:
-        counts = np.bincount(frame.requests.pairs, minlength=frame.pairs)
-        has_requests = np.add.reduceat(counts, starts) > 0
+    if every_active_entity:
+        requests_by_pair = np.bincount(frame.requests.pairs, minlength=frame.pairs)
+        has_requests = np.add.reduceat(requests_by_pair, first_pairs) > 0
     rows = np.nonzero(np.isfinite(limits) & has_requests)
     candidates, kinds, places = rows
-    # For each row its pairs, and for each pair its counts under the row's candidate.
-    counts = np.diff(np.append(starts, frame.pairs))[places]
-    ends = np.cumsum(counts)
-    pairs = np.arange(counts.sum()) - np.repeat(ends - counts - starts[places], counts)
+    # Each row is repeated for its pairs, to read the counts of the pairs under the row's candidate and kind.
+    counts = pair_counts[places]
+    row_starts = np.cumsum(counts) - counts
+    pairs = np.arange(counts.sum()) - np.repeat(row_starts - first_pairs[places], counts)
     trials = pairs * len(booked.ranks) + np.repeat(booked.ranks[candidates], counts)
     cells = booked.cells.reshape(-1, KINDS, FIELDS)[trials, np.repeat(kinds, counts), :RESULT_FIELDS]
-    sums = np.add.reduceat(cells[:, :SUMS], ends - counts)
-    fields = np.hstack([sums, np.maximum.reduceat(cells[:, SUMS:], ends - counts)])
-    active = np.add.reduceat(booked.active[trials], ends - counts) + fields[:, IDLE_MUTED_MS]
+    sums = np.add.reduceat(cells[:, :SUMS], row_starts)
+    fields = np.hstack([sums, np.maximum.reduceat(cells[:, SUMS:], row_starts)])
+    active = np.add.reduceat(booked.active[trials], row_starts) + fields[:, IDLE_MUTED_MS]
     share: Floats = np.zeros(len(active))
     np.divide(fields[:, MUTED_MS], active, out=share, where=active > 0)
     columns = {
-        **_names(plan, candidates, kinds, starts[places]),
+        **_names(plan, candidates, kinds, first_pairs[places]),
         **{name: array(fields[:, field]) for name, field in _FIELDS.items()},
         "limit": array(limits[rows]),
         "requests": array(requests[kinds, places]),
         "amount": array(amounts[kinds, places]),
         "requests_of_unknown_size": array(unsized[kinds, places]),
         "held_back_requests": array(held_back[kinds, places]),
-        "late_ms": array(np.maximum.reduceat(booked.late[trials], ends - counts)),
+        "late_ms": array(np.maximum.reduceat(booked.late[trials], row_starts)),
         "active_ms": array(active),
         "throttled_share": array(share),
     }
@@ -264,7 +264,7 @@ def results_of(plan: ReplayPlan, booked: Booked, *, of_active: bool = False) -> 
 
 
 def _names(plan: ReplayPlan, candidates: Ints, kinds: Ints, pairs: Ints) -> dict[str, Column]:
-    """Return the names of each row's candidate, entity, quota type and level."""
+    """Return the columns of names: candidate, broker, user, client id, quota type and level of each row."""
     frame = plan.frame
     entities = frame.pair_entities[pairs]
     levels = np.zeros(len(pairs), np.int32)
@@ -290,13 +290,14 @@ def _names(plan: ReplayPlan, candidates: Ints, kinds: Ints, pairs: Ints) -> dict
 
 def _charged(frame: Frame) -> tuple[Ints, Ints, Ints, Floats]:
     """
-    Return by kind and pair the logged requests that charged the quota, and the amounts.
+    Return four arrays by kind and pair, about the logged requests that charged the quota.
 
-    The requests are counted in all, of unknown size, and throttled while logged.
+    They have the number of all requests, of those of unknown size, and of those that were throttled while logged; and
+    the amount that was charged and not given back.
     """
     counts, unsized, held_back = np.zeros((3, KINDS, frame.pairs), np.int64)
     amounts = np.zeros((KINDS, frame.pairs), np.float64)
-    requests, charged_in_the_end = frame.requests, frame.kept
+    requests, final_sizes = frame.requests, frame.final_sizes
     was_throttled = (frame.throttles > 0) | (requests.as_logged == 1)
     for kind in TYPES:
         timed = ~np.isnan(requests.percents)
@@ -304,7 +305,7 @@ def _charged(frame: Frame) -> tuple[Ints, Ints, Ints, Floats]:
         counts[kind] = np.bincount(requests.pairs[charges], minlength=frame.pairs)
         held_back[kind] = np.bincount(requests.pairs[charges & was_throttled], minlength=frame.pairs)
         if kind != REQUEST:
-            amounts[kind] = np.bincount(requests.pairs[charges], charged_in_the_end[charges], frame.pairs)
+            amounts[kind] = np.bincount(requests.pairs[charges], final_sizes[charges], frame.pairs)
             unsized[kind] = np.bincount(requests.pairs[charges & frame.unsized], minlength=frame.pairs)
     spent = np.nan_to_num(requests.percents) + frame.networks
     amounts[REQUEST] = np.bincount(requests.pairs, spent, frame.pairs)
@@ -315,42 +316,47 @@ def lateness(
     history: pa.Table, candidates: Sequence[Candidate], mode: Mode, rows: int, settings: ReplaySettings | None = None
 ) -> Ints:
     """
-    Return by candidate and position the delay of the request against the log, ms; `NEVER` for one that is not sent.
+    Return the delay of requests against the log, ms, by candidate and `position`; `NEVER` for one that is not sent.
 
-    Closed loop: the replay moves requests. Open loop: no request moves, and of those that measure a rate above their
-    limit the part above it never comes, evenly among them; a real client sends them later, or not.
+    In closed loop, delays are those of the replay. In open loop, no request is delayed. While the rate of a client is
+    above its limit, the part of its requests above the limit is not sent, evenly among them. A real client would send
+    them later, or not at all.
 
     Args:
-        history: history as `replay` takes it, but all of one `file`.
+        history: history as `replay` takes it, from a single `file`.
         candidates: candidates as `replay` takes them.
-        mode: whether arrivals react.
-        rows: number of rows; all `position`s are below it.
-        settings: `ReplaySettings()` unless given.
+        mode: reaction of arrivals to throttles.
+        rows: number above all `position`s.
+        settings: settings; the defaults of `ReplaySettings` if they are left out.
 
     """
     late = np.zeros((len(candidates), rows), np.int64)
     for plan in plans(history, candidates, settings or ReplaySettings()):
         positions = plan.frame.positions
         if mode is Mode.CLOSED_LOOP:
-            moved = np.zeros((len(candidates), len(positions)), np.int64)
-            replay_closed(plan, moved)
+            delays = np.zeros((len(candidates), len(positions)), np.int64)
+            replay_closed(plan, delays)
         else:
-            moved = np.where(_is_within(plan), 0, NEVER)
-        late[:, positions] = moved
+            delays = np.where(_is_sent(plan), 0, NEVER)
+        late[:, positions] = delays
     return late
 
 
-def _is_within(plan: ReplayPlan) -> NDArray[np.bool_]:
-    """Return by candidate and request whether it is within the limits, or in the part of the excess that is."""
+def _is_sent(plan: ReplayPlan) -> NDArray[np.bool_]:
+    """
+    Return whether a request is sent if clients keep within their limits, by candidate and request.
+
+    Where a client's rate is above its limit, the part limit/rate of its requests is sent, evenly among them.
+    """
     requests, measured = plan.frame.requests, measured_by(plan)
     rates = measured.rates.reshape(-1, len(requests.times))
     order = np.argsort(requests.pairs, kind="stable")
     pairs = requests.pairs[order]
     starts = np.flatnonzero(np.r_[True, pairs[1:] != pairs[:-1]])
     lengths = np.diff(np.r_[starts, len(pairs)])
-    is_within = np.ones((len(plan.candidates), len(pairs)), np.bool_)
+    is_sent = np.ones((len(plan.candidates), len(pairs)), np.bool_)
     for candidate in range(len(plan.candidates)):
-        parts: Floats = np.ones(len(pairs))
+        sent_parts: Floats = np.ones(len(pairs))
         for kind in MEASURED:
             charged = requests.kinds == kind
             if kind == REQUEST:
@@ -358,10 +364,10 @@ def _is_within(plan: ReplayPlan) -> NDArray[np.bool_]:
             rate = rates[plan.slot(candidate, kind)][charged]
             limit = plan.limits[candidate, kind][requests.pairs[charged]]
             allowed_part = np.divide(limit, rate, out=np.ones(len(rate)), where=rate > limit)
-            parts[charged] = np.minimum(parts[charged], allowed_part)
-        # A request comes where the sum of the parts of its client reaches the next whole number.
-        sums = np.cumsum(parts[order])
-        sums -= np.repeat(sums[starts] - parts[order][starts], lengths)
-        whole = np.floor(sums + 1e-9)
-        is_within[candidate, order] = whole > np.floor(sums - parts[order] + 1e-9)
-    return is_within
+            sent_parts[charged] = np.minimum(sent_parts[charged], allowed_part)
+        # A request is sent where the sum of the parts of its pair reaches the next whole number.
+        parts = sent_parts[order]
+        sums = np.cumsum(parts)
+        sums -= np.repeat(sums[starts] - parts[starts], lengths)
+        is_sent[candidate, order] = np.floor(sums + 1e-9) > np.floor(sums - parts + 1e-9)
+    return is_sent

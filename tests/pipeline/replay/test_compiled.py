@@ -57,7 +57,7 @@ def compiled_functions(monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
     """Return the functions that this process has compiled."""
     compiled_functions: dict[Any, Any] = {}
     monkeypatch.setattr(compiled, "_COMPILED", compiled_functions)
-    monkeypatch.setattr(compiled, "_ASKED", Counter())
+    monkeypatch.setattr(compiled, "_STEPS", Counter())
     return compiled_functions
 
 
