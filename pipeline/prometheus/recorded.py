@@ -13,7 +13,6 @@ import numpy as np
 
 from ..engine import Engine
 from ..table import File, Progress, Table
-from ..table.storage import shard_of
 from .figures import LOOKBACK_MS, Times, Track, Value, Window, answer, scrapes_by_hour
 from .intervals import WINDOW_S, Hour
 from .nodes import QUARTER_S, SHORTEST_S, Beats, Scraped, gaps_between, nodes_by_hours, scraped_by, whole_hour
@@ -66,6 +65,8 @@ class TableStore(Store):
     engine: Engine = field(repr=False)
     series: Mapping[int, Recorded] = field(repr=False)
     """Series of the period by `series_id`."""
+    hours: str
+    """The hours that the table has, for messages."""
 
     def answers(
         self, questions: Sequence[Question], step_s: float, progress: Progress | None = None
@@ -104,7 +105,7 @@ class TableStore(Store):
         by_shard: dict[int | None, list[_Series]] = defaultdict(list)
         for of_group in series:
             for one in of_group:
-                shards = {shard_of(self.series[number].entity, self.table.layout.shards) for number in one.numbers}
+                shards = {self.series[number].shard for number in one.numbers}
                 # sums over entities of several shards read all of them
                 by_shard[shards.pop() if len(shards) == 1 else None].append(one)
         most = max((len(of_shard) for of_shard in by_shard.values()), default=1)
@@ -133,7 +134,7 @@ class TableStore(Store):
         by_shard: dict[int, list[int]] = defaultdict(list)
         for number, one in self.series.items():
             if one.labels[NAME] in names:
-                by_shard[shard_of(one.entity, self.table.layout.shards)].append(number)
+                by_shard[one.shard].append(number)
         files = shards_by(self.table, self.table.files())
         tasks = [(tuple(files[shard]), tuple(numbers), at) for shard, numbers in by_shard.items()]
         found = chain.from_iterable(map(partial(_latest_in, self.table), tasks))  # a few minutes of samples
@@ -146,7 +147,10 @@ class TableStore(Store):
             firsts = [first for task in tasks for _, first in _figures_in(self.table, task)]
             if firsts:
                 return max(begin, whole_hour(min(firsts), end))
-        raise NoSamples("the table has no sample of a node in this period: take another (--begin, --end, --days)")
+        raise NoSamples(
+            f"{self.table.storage.uri}: has no sample of a node in this period: {self.hours} are in it (--begin, "
+            "--end, --days)"
+        )
 
     def nodes_of(self, beat: NamedBeats, begin: float, end: float) -> dict[str, Node]:
         """Return the scrapes of each node in a period of whole hours. Raises `NoSamples` if there is none."""
@@ -185,7 +189,7 @@ class TableStore(Store):
         for number, one in self.series.items():
             scraped = scraped_by(beat, one.labels) if one.labels[NAME] in beat.names else None
             if scraped is not None:
-                by_shard[shard_of(one.entity, self.table.layout.shards)][number] = scraped
+                by_shard[one.shard][number] = scraped
         most = max(map(len, by_shard.values()), default=1)
         length_s = (days or max(1, int(_MOST_ROWS * SHORTEST_S / _DAY_S) // most)) * _DAY_S
         files = shards_by(self.table, self.table.files())

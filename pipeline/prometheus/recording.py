@@ -6,11 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from quotascope.pages.words import counted, moment
 
 from ..engine import Engine
 from ..errors import NoTable, PipelineError
@@ -25,9 +27,11 @@ from .recorded import TableStore
 from .remote_read import RawSeries
 from .samples import (
     NAME,
+    ORIGIN,
+    ORIGIN_DAY,
     SAMPLES,
     Labels,
-    nodes_in,
+    origins_in,
     recorded_in,
     rows_of,
     samples_layout,
@@ -35,12 +39,16 @@ from .samples import (
 )
 from .slices import DAY_S, HOUR_S, HOURS, MOST_SAMPLES, Reader, Slice, Wanted, slices_of
 
-ORIGIN: Final = "quotascope_ingest"
-"""Name of a series without samples that says where samples are from: address and selector."""
 _LATE_S: Final = 120
 """Time in seconds before a whole hour up to which the last sample may be for the hour to count as whole."""
 _TASKS: Final = 64
-"""Least number of tasks of one run of the engine, so that Spark's workers have something to do."""
+"""Number of tasks of one run of the engine, of a day or of several, so that Spark's workers have something to do."""
+_CHUNK: Final = 4_000_000
+"""Greatest number of rows that a task holds: servers and dumps have them by series, the table by shard and day."""
+_CHUNK_BYTES: Final = 192 << 20
+"""Greatest size of these rows."""
+_MOST_PERIODS: Final = 3
+"""Number of periods that a message names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +101,7 @@ def ingest_remote(  # noqa: PLR0913 - the parts of an ingest
         period: begin and end, Unix times in seconds, whole hours.
         read: function that reads a slice.
         engine: the engine whose workers read and write.
-        progress: called with the number of slices that are done, and of all.
+        progress: called with the number of tasks that are done, and of all.
 
     Raises:
         ContradictingIngest: the table has samples of another cluster by its selector.
@@ -104,38 +112,37 @@ def ingest_remote(  # noqa: PLR0913 - the parts of an ingest
     with_samples = [one for one in wanted if one.has_samples]
     context = [one.labels for one in wanted if not one.has_samples]
     table = Table.create(into, SAMPLES, samples_layout(len(with_samples)))
-    known_origins = [labels for labels in nodes_in(table) if labels[NAME] == ORIGIN]
-    if problem := contradiction([*known_origins, {**origin, **settings}]):
+    if problem := contradiction([*origins_in(table), {**origin, **settings}]):
         raise ContradictingIngest(f"{into}: {problem}")
     entities = {series_id(one.labels): one for one in with_samples}
     batch = _batch_of(origin, settings, with_samples)
     days = list(_days(table, batch, *period))
     planned = [
-        (day, mask, [*slices_of(with_samples, settings["instance_label"], day, mask & ~known, known)])
+        (day, mask, _tasks([*slices_of(with_samples, settings["instance_label"], day, mask & ~known, known)]))
         for day, known, mask in days
         if mask & ~known
     ]
     known_by_day = {day: known for day, known, _ in days}
-    count = sum(len(slices) for _, _, slices in planned)
-    samples = MOST_SAMPLES // 2 * count
+    count = sum(len(tasks) for _, _, tasks in planned)
+    samples = MOST_SAMPLES // 2 * sum(len(slices) for _, _, tasks in planned for slices in tasks)
     workers = engine_of(chosen(engine, samples, MOST_LOCAL_ROWS), "reading of samples")
     work = partial(_recorded, table, read, entities)
     added = done = empty = 0
     with writing([table.storage]):
         for some in _runs(planned):
-            slices = [(day, one) for day, _, of_day in some for one in of_day]
+            tasks = [(day, slices) for day, _, of_day in some for slices in of_day]
             files: dict[int, list[File]] = defaultdict(list)
             samples_of: dict[int, int] = defaultdict(int)
             staged: list[File] = []
             with table.discarded_unless_committed(staged):
                 shown = partial(_shown, progress, done, count)
-                for (day, _), (of_slice, number) in zip(
-                    slices, workers.map(work, [one for _, one in slices], shown), strict=True
+                for (day, _), (of_task, number) in zip(
+                    tasks, workers.map(work, [slices for _, slices in tasks], shown), strict=True
                 ):
                     samples_of[day] += number
-                    files[day] += of_slice
-                    staged += of_slice
-            done += len(slices)
+                    files[day] += of_task
+                    staged += of_task
+            done += len(tasks)
             for day, mask, _ in some:
                 if not samples_of[day]:  # the server may have them later
                     empty += (mask & ~known_by_day[day]).bit_count()
@@ -145,10 +152,10 @@ def ingest_remote(  # noqa: PLR0913 - the parts of an ingest
                 known = known_by_day[day]
                 hours = [hour for hour in range(HOURS) if (mask & ~known) >> hour & 1]
                 span = tuple(day * DAY_S + hour * HOUR_S for hour in (hours[0], hours[-1] + 1))
-                about = table.stage(_about({**origin, **settings}, span, context))
+                about = _about({**origin, **settings}, span, context)
                 table.advance(
                     f"{batch}, day {day}",
-                    [*files[day], *about],
+                    _merged(table, workers, files[day], about),
                     after_epoch=known or None,
                     epoch=known | mask,
                 )
@@ -188,29 +195,55 @@ def _batch_of(origin: Mapping[str, str], settings: Mapping[str, str], wanted: It
     return f"samples of {series_id(known_by):x}"
 
 
-def _runs(planned: Sequence[tuple[int, int, list[Slice]]]) -> Iterator[list[tuple[int, int, list[Slice]]]]:
-    """Yield days whose slices are read together."""
-    some: list[tuple[int, int, list[Slice]]] = []
+def _tasks(slices: Sequence[Slice]) -> list[Sequence[Slice]]:
+    """
+    Return the slices of a day as not more tasks than one run of the engine has.
+
+    A slice is of a few nodes, whose entities are of all shards: each for itself would be as many small files.
+    """
+    length = max(1, -(-len(slices) // _TASKS))
+    return [slices[first : first + length] for first in range(0, len(slices), length)]
+
+
+_Planned: TypeAlias = tuple[int, int, Sequence[Sequence[Slice]]]
+"""A day, its hours as bits, and its tasks."""
+
+
+def _runs(planned: Sequence[_Planned]) -> Iterator[list[_Planned]]:
+    """Yield days whose tasks are done together."""
+    some: list[_Planned] = []
     for one in planned:
         some.append(one)
-        if sum(len(slices) for _, _, slices in some) >= _TASKS:
+        if sum(len(tasks) for _, _, tasks in some) >= _TASKS:
             yield some
             some = []
     if some:
         yield some
 
 
-def _recorded(table: Table, read: Reader, wanted: Mapping[int, Wanted], one: Slice) -> tuple[list[File], int]:
-    """Read a slice and stage its rows; return files and number of samples. Series that are not wanted are left out."""
+def _recorded(
+    table: Table, read: Reader, wanted: Mapping[int, Wanted], slices: Sequence[Slice]
+) -> tuple[list[File], int]:
+    """Read slices and stage their rows; return files and number of samples. Series that are not wanted are left out."""
     count = 0
 
     def batches() -> Iterator[pa.RecordBatch]:
         nonlocal count
-        for rows in _rows_of(wanted, read(one)):
-            count += _samples_in(rows, one.first_ms)
-            yield from rows.to_batches()
+        for one in slices:
+            for rows in _rows_of(wanted, read(one)):
+                count += _samples_in(rows, one.first_ms)
+                yield from rows.to_batches()
 
-    return table.stage(batches()), count
+    return table.stage(batches(), _CHUNK, _CHUNK_BYTES), count
+
+
+def _merged(table: Table, engine: Engine, files: Sequence[File], about: pa.Table) -> list[File]:
+    """Merge staged files, and stage the rows about them; return all. Those that are written are removed on an error."""
+    merged: list[File] = []
+    with table.discarded_unless_committed(merged):
+        merged += table.merged(files, engine.map)
+        merged += table.stage(about)
+    return merged
 
 
 def _samples_in(rows: pa.Table, after_ms: int | None = None) -> int:
@@ -237,9 +270,14 @@ def _rows_of(wanted: Mapping[int, Wanted], series: Iterable[RawSeries]) -> Itera
 def _about(origin: Mapping[str, str], span: tuple[int, ...], context: Iterable[Labels]) -> pa.Table:
     """Return rows with the labels of series without samples, and with where the others are from, and of which hours."""
     begin, end = span
-    labels = [{NAME: ORIGIN, **origin, "begin": str(begin), "end": str(end)}, *context]
-    times, values, ended = np.array([begin * 1_000]), np.zeros(1), [True]
-    return rows_of((one, "", times, values, ended) for one in labels)
+    from_where = {NAME: ORIGIN, **origin, "begin": str(begin), "end": str(end)}
+    values, ended = np.zeros(1), [True]
+    return rows_of(
+        [
+            (from_where, "", np.array([ORIGIN_DAY * DAY_MS]), values, ended),
+            *((one, "", np.array([begin * 1_000]), values, ended) for one in context),
+        ]
+    )
 
 
 def _span_of(files: Sequence[File]) -> tuple[int, int]:
@@ -294,8 +332,8 @@ def ingest_dumps(
     with writing([table.storage]):
         for one, (files, number) in zip(new, workers.map(work, [one.dump for one in new], progress), strict=True):
             with table.discarded_unless_committed(files):
-                about = table.stage(_about(settings, _span_of(files), context)) if files else []
-                table.advance(_dump_id(one), [*files, *about], after_epoch=None, epoch=0)
+                merged = _merged(table, workers, files, _about(settings, _span_of(files), context)) if files else []
+                table.advance(_dump_id(one), merged, after_epoch=None, epoch=0)
             added += number
     _tidied(table, workers)
     known = [one.dump.path for one in dumps if one not in new]
@@ -315,7 +353,7 @@ def _dumped(table: Table, wanted: Mapping[int, Wanted], dump: Dump) -> tuple[lis
             count += _samples_in(rows)
             yield from rows.to_batches()
 
-    return table.stage(batches()), count
+    return table.stage(batches(), _CHUNK, _CHUNK_BYTES), count
 
 
 def _tidied(table: Table, engine: Engine) -> None:
@@ -362,23 +400,39 @@ def recorded_past(
     if table.schema.names != SAMPLES.names:
         raise NoSamplesTable(f"{folder}: a table, but none of samples, as `quotascope ingest-prometheus` makes them")
     workers = engine_for(engine, table, "samples")
-    origins = [labels for labels in nodes_in(table) if labels[NAME] == ORIGIN]
+    origins = origins_in(table)
     if not origins:
         raise NoSamplesTable(f"{folder}: the table of samples is empty")
     if problem := contradiction(origins):
         raise ContradictingIngest(f"{folder}: {problem}")
     begin, end = _hours_of(origins, span, days)
     if begin >= end:
-        raise NoSamplesTable(f"{folder}: has no full hour of samples in this period (--begin, --end, --days)")
+        raise NoSamplesTable(
+            f"{folder}: has no full hour of samples in this period: {_hours_text(origins)} are in it (--begin, --end, "
+            "--days)"
+        )
     recorded = recorded_in(table, workers, begin, end)
     series = {number: one for number, one in recorded.items() if one.labels[NAME] != ORIGIN}
     return RecordedPast(
-        store=TableStore(table=table, engine=workers, series=series),
+        store=TableStore(table=table, engine=workers, series=series, hours=_hours_text(origins)),
         begin=begin,
         end=end,
         origins=origins,
         series=[one.labels for one in series.values()],
     )
+
+
+def _hours_text(origins: Sequence[Labels]) -> str:
+    """Return the hours that a table has as text: each period without a gap, the last ones if there are many."""
+    periods: list[tuple[float, float]] = []
+    for begin, end in sorted((float(one["begin"]), float(one["end"])) for one in origins):
+        if periods and begin <= periods[-1][1]:
+            periods[-1] = periods[-1][0], max(periods[-1][1], end)
+        else:
+            periods.append((begin, end))
+    texts = [f"{moment(1_000 * begin)} to {moment(1_000 * end)}" for begin, end in periods[-_MOST_PERIODS:]]
+    earlier = f"{counted(len(periods) - len(texts), 'earlier period')}, " if len(periods) > len(texts) else ""
+    return earlier + ", ".join(texts)
 
 
 def _hours_of(

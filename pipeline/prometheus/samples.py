@@ -34,6 +34,10 @@ SAMPLES: Final = pa.schema([
 ])  # fmt: skip
 """Columns of the table."""
 NAME: Final = "__name__"
+ORIGIN: Final = "quotascope_ingest"
+"""Name of a series without samples that says where samples are from: address and selector, and which hours they are."""
+ORIGIN_DAY: Final = 0
+"""Day of its rows, 1970-01-01, of which a Prometheus has no samples: they are read without any sample."""
 _READ: Final = ("timestamp", "series", "value")
 _SERIES_A_SHARD: Final = 500
 _MOST_SHARDS: Final = 64
@@ -63,8 +67,8 @@ class Recorded:
     """A series in a table."""
 
     labels: Labels
-    entity: str
-    """The name by which its shard is known."""
+    shard: int
+    """The shard of its entity."""
 
 
 def recorded_in(table: Table, engine: Engine, begin: float, end: float) -> dict[int, Recorded]:
@@ -72,27 +76,31 @@ def recorded_in(table: Table, engine: Engine, begin: float, end: float) -> dict[
     first_ms, last_ms = round(begin * 1_000), round(end * 1_000)
     # by day, as a series may have its labels on a row of the day before the period
     days = range(first_ms // DAY_MS, last_ms // DAY_MS + 1)
-    groups = [tuple(file for file in files if file.day in days) for files in table.shards().values()]
-    found = engine.map(partial(_labels_in, table), [files for files in groups if files])
-    return {
-        number: Recorded(json.loads(text), entity) for of_shard in found for number, (text, entity) in of_shard.items()
+    by_shard = {
+        shard: of_days
+        for shard, files in table.shards().items()
+        if (of_days := tuple(file for file in files if file.day in days))
     }
+    found = engine.map(partial(_labels_in, table), [*by_shard.values()])
+    recorded: dict[int, Recorded] = {}
+    for shard, texts in zip(by_shard, found, strict=True):
+        for labels in map(json.loads, texts):
+            recorded[series_id(labels)] = Recorded(labels, shard)
+    return recorded
 
 
-def _labels_in(table: Table, files: Sequence[File]) -> dict[int, tuple[str, str]]:
-    texts: dict[int, tuple[str, str]] = {}
-    for batch in table.batches(files, ["series", "entity", "labels"]):
-        rows = batch.filter(batch.column("labels").is_valid())
-        columns = (rows.column(name).to_pylist() for name in ("series", "entity", "labels"))
-        for number, entity, text in zip(*columns, strict=True):
-            texts[number] = text, entity
-    return texts
+def _labels_in(table: Table, files: Sequence[File]) -> list[str]:
+    """Return the labels of the series in files; of other columns, which have a value in each row, nothing is read."""
+    texts: dict[str, None] = {}
+    for batch in table.batches(files, ["labels"]):
+        texts.update(dict.fromkeys(filter(None, batch.column("labels").drop_null().to_pylist())))
+    return [*texts]
 
 
-def nodes_in(table: Table) -> list[Labels]:
-    """Return the labels of all series, of any time, that belong to no entity."""
-    texts = _labels_in(table, table.files_of("")).values()
-    return [json.loads(text) for text, entity in texts if not entity]
+def origins_in(table: Table) -> list[Labels]:
+    """Return where the samples of a table are from, ingest by ingest, which is in files of its own (`ORIGIN_DAY`)."""
+    files = [file for file in table.files_of("") if file.day == ORIGIN_DAY]
+    return [labels for labels in map(json.loads, _labels_in(table, files)) if labels[NAME] == ORIGIN]
 
 
 def tracks_in(

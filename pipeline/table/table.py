@@ -245,23 +245,44 @@ class Table:
         files_to_read = self.files() if files is None else files
         return pa.Table.from_batches(self.batches(files_to_read, columns), self._of(columns))
 
-    def stage(self, rows: pa.Table | Iterable[pa.RecordBatch]) -> list[File]:
+    def stage(
+        self, rows: pa.Table | Iterable[pa.RecordBatch], chunk: int = CHUNK, chunk_bytes: int = CHUNK_BYTES
+    ) -> list[File]:
         """
         Write rows as files that no reader sees until `advance`; workers of Spark call this.
+
+        A chunk of so many rows or bytes becomes a file for each shard and day that it has.
 
         Raises `NotWritten` also for a time outside the calendar.
         """
         batches = rows.to_batches() if isinstance(rows, pa.Table) else rows
         files: list[File] = []
         with self.discarded_unless_committed(files):
-            for batches_of_chunk in gathered(batches, CHUNK, CHUNK_BYTES):
-                chunk = pa.Table.from_batches(batches_of_chunk).select(self.schema.names).cast(self.schema)
-                for number, partition in by_number(chunk, partitions_of(chunk, self.layout)):
+            for batches_of_chunk in gathered(batches, chunk, chunk_bytes):
+                held = pa.Table.from_batches(batches_of_chunk).select(self.schema.names).cast(self.schema)
+                for number, partition in by_number(held, partitions_of(held, self.layout)):
                     day, shard = divmod(number, self.layout.shards)
                     if day not in DAYS:  # no reader could convert it to a date
                         raise NotWritten(self.storage.uri, f"day {day} since 1970 is in no calendar")
                     files.append(self.storage.write(self.layout, (day, shard), self.schema, partition.to_batches()))
         return files
+
+    def merged(self, files: Sequence[File], map_items: Map = map) -> list[File]:
+        """
+        Merge staged files of each shard and day into one, before they are committed; return the files to commit.
+
+        Each shard and day with several files is one item. The merged files are removed.
+        """
+        groups = _by_partition(files)
+        some = [group for group in groups if len(group) > 1]
+        merged = [file for group in groups if len(group) == 1 for file in group]
+        with self.discarded_unless_committed(merged):
+            for file in map_items(self._merge, some):
+                merged.append(file)  # noqa: PERF402 - what was written before an error is removed
+        for group in some:
+            for file in group:
+                self.storage.remove(file.path)
+        return merged
 
     def advance(
         self,
@@ -297,8 +318,7 @@ class Table:
 
         Each shard and day is one item. Compactions and drops of days exclude each other.
         """
-        by_partition = groupby(self.files(), key=lambda file: (file.shard, file.day))
-        groups = [files for _, group in by_partition if len(files := tuple(group)) > 1]
+        groups = [files for files in _by_partition(self.files()) if len(files) > 1]
         old = [file for files in groups for file in files]
         if not old:
             return 0
@@ -623,6 +643,12 @@ def staging(tables: Iterable[Table]) -> Iterator[list[list[File]]]:
 
 def _paths(files: Iterable[File]) -> set[str]:
     return {file.path for file in files}
+
+
+def _by_partition(files: Iterable[File]) -> list[tuple[File, ...]]:
+    """Return the files of each shard and day."""
+    in_order = sorted(files, key=lambda file: (file.shard, file.day, file.path))
+    return [tuple(group) for _, group in groupby(in_order, key=lambda file: (file.shard, file.day))]
 
 
 def _differences(schema: pa.Schema, expected: pa.Schema) -> str:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from quotascope.pipeline.prometheus import recording
+from quotascope.pipeline.prometheus import recording, slices
 from quotascope.pipeline.prometheus.origins import contradiction
 from quotascope.pipeline.prometheus.recording import (
     ContradictingIngest,
     IngestedSamples,
+    NoSamplesTable,
     NothingRead,
     ingest_dumps,
     ingest_remote,
@@ -20,9 +22,10 @@ from quotascope.pipeline.prometheus.recording import (
     recorded_past,
 )
 from quotascope.pipeline.prometheus.remote_read import RawSeries
-from quotascope.pipeline.prometheus.samples import Labels
+from quotascope.pipeline.prometheus.samples import Labels, origins_in
 from quotascope.pipeline.prometheus.slices import DAY_S, HOUR_S, Slice, Wanted
 from quotascope.pipeline.runs.engine import EngineChoice
+from quotascope.pipeline.table import Table
 
 DAY = 20_000
 BEGIN = float(DAY * DAY_S)
@@ -60,7 +63,8 @@ def ingested(
 ) -> IngestedSamples:
     """Return the report of an ingest of some hours, counted from `BEGIN`."""
     begin, end = (BEGIN + hour * HOUR_S for hour in hours)
-    return ingest_remote(str(table), {**ORIGIN, "selector": selector}, SETTINGS, [*series], (begin, end), serve)
+    origin = {**ORIGIN, "selector": selector}
+    return ingest_remote(str(table), origin, SETTINGS, [*series], (begin, end), serve, engine=EngineChoice.LOCAL)
 
 
 def users_in(table: Path, begin: float | None = None, end: float | None = None) -> set[str]:
@@ -101,6 +105,58 @@ def test_files_of_a_dump_that_is_not_committed_are_removed(tmp_path: Path, monke
     with pytest.raises(OSError, match="no space"):
         ingest_dumps(str(tmp_path / "t"), SETTINGS, listed([str(dump)]), [series])
     assert not [*(tmp_path / "t").rglob("*.parquet")]
+
+
+def test_slices_of_many_nodes_become_few_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day of many slices, of which each has entities of all shards, is one file of each shard; no other stays."""
+    monkeypatch.setattr(slices, "MOST_SAMPLES", 2_000)
+    series = [of_user(f"user-{number % 20}", instance=f"{number}:1") for number in range(600)]
+    asked = list[Slice]()
+    answer = server(*(one.labels for one in series))
+
+    def serve(one: Slice) -> Iterator[RawSeries]:
+        asked.append(one)
+        instances = {name for query in one.queries for name in query.values["instance"]}
+        return (raw for raw in answer(one) if raw.labels["instance"] in instances)
+
+    report = ingested(tmp_path / "t", series, serve, (0, 2))
+    assert (len(asked) > 500, report.samples) == (True, 600 * 120)
+    table = Table.open(str(tmp_path / "t"))
+    of_day = [file.shard for file in table.files() if file.day == DAY]
+    assert sorted(set(of_day)) == sorted(of_day) == [0, 1]
+    assert {Path(file.path).name for file in table.files()} == {
+        file.name for file in (tmp_path / "t").rglob("*.parquet")
+    }
+
+
+def test_origins_are_read_without_samples(tmp_path: Path) -> None:
+    """What says where samples are from is in a file of its own, so that no year of samples is read for it."""
+    one = of_user("", has_no_user="true")
+    ingested(tmp_path / "t", [one], server(one.labels), (0, 30), 'job="kafka"')
+    for file in (tmp_path / "t").glob("day=2*/**/*.parquet"):
+        file.write_bytes(b"")
+    spans = [(origin["selector"], origin["begin"], origin["end"]) for origin in origins_in(Table.open(f"{tmp_path}/t"))]
+    hours = [DAY * DAY_S + hour * HOUR_S for hour in (0, 24, 30)]
+    assert sorted(spans) == [('job="kafka"', str(begin), str(end)) for begin, end in pairwise(hours)]
+
+
+@pytest.mark.parametrize(
+    ("ingests", "asked", "message"),
+    [
+        ([(1, 4)], (5, 6), "2024-10-04 01:00:00 UTC to 2024-10-04 04:00:00 UTC are in it"),
+        ([(1, 2), (2, 3), (7, 8)], (9, 10), "UTC to 2024-10-04 03:00:00 UTC, 2024-10-04 07:00:00 UTC to 2024-10-04 08"),
+        ([(1, 2), (3, 4), (5, 6), (7, 8), (9, 10)], (11, 12), "2 earlier periods, 2024-10-04 05:00:00 UTC to"),
+    ],
+)
+def test_a_period_that_a_table_has_not_is_refused_with_those_that_it_has(
+    tmp_path: Path, ingests: list[tuple[float, float]], asked: tuple[float, float], message: str
+) -> None:
+    """The message names the hours that are in the table, without those that follow each other."""
+    one = of_user("kim")
+    for hours in ingests:
+        ingested(tmp_path / "t", [one], server(one.labels), hours)
+    with pytest.raises(NoSamplesTable, match=message):
+        users_in(tmp_path / "t", *(BEGIN + hour * HOUR_S for hour in asked))
 
 
 def test_hours_without_an_answer_are_not_known(tmp_path: Path) -> None:
