@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from math import inf
 from typing import Final
 
@@ -33,37 +34,38 @@ class Present:
     state: str
     """`set`, `unlimited`, `no rule`, or `unknown`."""
     limit: float | None = None
-    """In Kafka's unit; infinite where it is unlimited."""
+    """Limit in Kafka's unit, infinite if the entity is unlimited; None without a rule, or if it is unknown."""
     rule: str | None = None
-    """The rule that sets it, with its level."""
+    """The rule that sets the limit, with its level."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastLimit:
-    """A limit of an entity, and what it is made of."""
+    """The recommended limit of an entity and quota type, and the evidence for it."""
 
     entity: QuotaEntity
     kind: QuotaType
     recommendation: Recommendation | None
-    """The limit for all nodes; None where no sample shows a need."""
+    """The recommended limit, which is the same for all nodes; None if no sample shows a need."""
     evidence: Evidence
-    """Figures of the node that needs most; times are of the node with most."""
+    """Largest value of every figure on any node."""
     node: str
+    """Node with the highest need."""
     interval_s: float
-    """Longest scrape interval of its nodes."""
+    """Longest scrape interval of the entity's nodes, in seconds."""
     sight: Sight
     coverage: float
-    """Part of the period with samples of its nodes, from 0 to 1: that of the node with fewest."""
+    """Part of the period with samples, from 0 to 1, of the entity's node with the fewest."""
     present: Present
 
     @property
     def held_back(self) -> bool:
-        """True if it was throttled in the period: without a quota it would have used more."""
+        """True if the entity was throttled in the period: without the quota it would have used more."""
         return self.evidence.throttled_s > 0
 
     @property
     def throttled_share(self) -> float:
-        """Throttled part of its active time."""
+        """Throttled part of the active time, from 0 to 1."""
         return min(1.0, self.evidence.throttled_s / self.evidence.active_s) if self.evidence.active_s else 0.0
 
     @property
@@ -83,29 +85,30 @@ class PastLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastAdvice:
-    """Limits from the past. None of them was applied."""
+    """Limits that are recommended from samples. None of them was applied."""
 
     past: Past
     policy: Policy
     shape: RuleShape | None
-    """Entities that were added up; None for those that brokers measure."""
+    """Entities that were added up; None for the entities that brokers measure."""
     configured: QuotaSet | None
     """Quotas as configured; None if they are unknown."""
     limits: Sequence[PastLimit]
     mutations: Sequence[tuple[QuotaEntity, float]]
-    """Entities that mutate controllers' partitions, with their active seconds: their limits are unknown."""
+    """Entities with controller mutations, whose limits are unknown, and their active seconds."""
     idle: int
-    """Number of entities and quota types without usage."""
+    """Number of pairs of entity and quota type without usage."""
     left_out: Sequence[str] = field(default=())
+    """Reasons why other entities have no limit, one sentence each."""
 
     @property
     def refused(self) -> Sequence[PastLimit]:
-        """Limits of which no command is made."""
+        """Limits that have no command."""
         return [limit for limit in self.limits if limit.refusal is not None]
 
     @property
     def target(self) -> QuotaSet:
-        """Quotas after the changes that may become commands."""
+        """Configured quotas, overridden by all limits that have a command."""
         return self.target_of([limit for limit in self.limits if limit.refusal is None])
 
     @property
@@ -115,12 +118,12 @@ class PastAdvice:
 
     @property
     def commanded(self) -> tuple[RuleChange, ...]:
-        """Changes that may become commands."""
+        """Changes that have a command."""
         return self._changes([limit for limit in self.limits if limit.refusal is None])
 
     @property
     def refusals(self) -> Sequence[str]:
-        """Reasons why limits become no commands, one sentence each."""
+        """Reasons why limits have no command, or entities no limit, one sentence each."""
         named = (f"{name_of(limit.entity)}, {limit.kind.quota_key}: {limit.refusal}" for limit in self.refused)
         return [*self.left_out, *named]
 
@@ -129,6 +132,7 @@ class PastAdvice:
         return target(self.configured, [limit.recommendation for limit in limits if limit.recommendation is not None])
 
     def _changes(self, limits: Sequence[PastLimit]) -> tuple[RuleChange, ...]:
+        """Return the changes from the configured quotas to some limits."""
         return difference(self.configured or QuotaSet(), self.target_of(limits))
 
 
@@ -148,20 +152,21 @@ def advise(  # noqa: PLR0913 - each is named
     progress: Sequence[Progress | None] = (),
 ) -> PastAdvice:
     """
-    Return the lowest limits that keep a policy, by the samples of a server. Changes nothing anywhere.
+    Return the lowest limits that keep a policy, by the samples of a server. Nothing is changed.
 
     Args:
-        past: the samples.
-        policy: the policy that limits keep.
-        shape: entities that are added up on each node; None for those that brokers measure.
-        windows: windows of the cluster's client quotas; Kafka's unless given.
+        past: samples.
+        policy: policy that the limits keep.
+        shape: entities that are added up on each node; None for the entities that brokers measure.
+        windows: windows of the cluster's client quotas; Kafka's defaults if they are left out.
         configured: quotas as configured, if they are known.
-        present_limits: limits of today as an exporter shows them, where quotas are not known.
-        progress: called with the number of queries that are done, and of all: for rates, and for throttle times.
+        present_limits: limits of today as an exporter reports them, if `configured` is unknown.
+        progress: two functions that are called with the number of queries that are done, and of all: for rates, and for
+            throttle times.
 
     Raises:
         NoSamples: no client was measured in the period.
-        ShortLog: it is less than a day, and the policy does not allow that.
+        ShortLog: the period is shorter than a day, and the policy does not allow that.
 
     """
     if past.seconds < _DAY_S and not policy.short_log:
@@ -179,7 +184,10 @@ def advise(  # noqa: PLR0913 - each is named
     candidates: dict[tuple[QuotaEntity, QuotaType], PastLimit] = {}
     mutations: list[tuple[QuotaEntity, float]] = []
     idle = 0
-    recommended = {(one.entity, one.kind): one for one in recommendations(_needs(evidence_by_entity, policy), policy)}
+    recommended = {
+        (recommendation.entity, recommendation.kind): recommendation
+        for recommendation in recommendations(_needs(evidence_by_entity, policy), policy)
+    }
     for (kind, user, client_id), nodes in evidence_by_entity.items():
         if kind not in policy.kinds or (user, client_id) == (None, None):
             continue
@@ -193,15 +201,15 @@ def advise(  # noqa: PLR0913 - each is named
             idle += 1
             continue
         candidates[entity, kind] = limit
-    numbers = [limit.recommendation for limit in candidates.values() if limit.recommendation is not None]
-    allowed, of_system = without_system_users(numbers, ())
+    all_recommended = [limit.recommendation for limit in candidates.values() if limit.recommendation is not None]
+    allowed, system_users = without_system_users(all_recommended, ())
     allowed, overruled = without_overruled(configured, allowed)
-    kept = {(one.entity, one.kind) for one in allowed}
-    limits = [
-        _with_present(limit, shape, configured, present_limits or {})
-        for key, limit in candidates.items()
-        if limit.recommendation is None or key in kept
-    ]
+    allowed_keys = {(recommendation.entity, recommendation.kind) for recommendation in allowed}
+    limits = []
+    for key, limit in candidates.items():
+        if limit.recommendation is None or key in allowed_keys:
+            present = _present(limit.entity, limit.kind, shape, configured, present_limits or {})
+            limits.append(replace(limit, present=present))
     types = list(QuotaType)
     limits.sort(key=lambda limit: (limit.entity.user or "", limit.entity.client_id or "", types.index(limit.kind)))
     return PastAdvice(
@@ -212,12 +220,12 @@ def advise(  # noqa: PLR0913 - each is named
         limits=limits,
         mutations=mutations,
         idle=idle,
-        left_out=(*of_system, *overruled),
+        left_out=(*system_users, *overruled),
     )
 
 
 def _needs(evidence_by_entity: Mapping[Entity, Mapping[str, Evidence]], policy: Policy) -> Iterator[Need]:
-    """Yield what entities need on each node; limits of mutations are in no sample."""
+    """Yield the need of every entity on every node; needs of mutations follow from no sample."""
     for (kind, user, client_id), nodes in evidence_by_entity.items():
         if kind is QuotaType.CONTROLLER_MUTATION or kind not in policy.kinds or (user, client_id) == (None, None):
             continue
@@ -236,19 +244,16 @@ def _limit(
     windows: WindowConfig,
     recommendation: Recommendation | None,
 ) -> PastLimit:
+    """Return the limit of an entity from its evidence by node; the limit of today is still unknown."""
     measured = {node: evidence for node, evidence in nodes.items() if evidence.seen_s or evidence.active_s}
     interval_s = max((past.interval_of(node) for node in measured), default=past.interval_s)
     sights = {evidence.sight(past.interval_of(node), windows) for node, evidence in measured.items()}
-    evidence = Evidence()
-    for of_node in nodes.values():
-        evidence = evidence.most(of_node)
-    node = max(nodes, key=lambda name: nodes[name].need)
     return PastLimit(
         entity=entity,
         kind=kind,
         recommendation=recommendation,
-        evidence=evidence,
-        node=node,
+        evidence=reduce(Evidence.maximum, nodes.values(), Evidence()),
+        node=max(nodes, key=lambda node: nodes[node].need),
         interval_s=interval_s,
         sight=worst(sights),
         coverage=min((past.coverage(name) for name in measured), default=0.0),
@@ -256,25 +261,25 @@ def _limit(
     )
 
 
-def _with_present(
-    limit: PastLimit, shape: RuleShape | None, configured: QuotaSet | None, present_limits: Mapping[Entity, Present]
-) -> PastLimit:
-    """Return a limit with that of today, by Kafka's precedence or as an exporter shows it."""
-    user, client_id = limit.entity.user, limit.entity.client_id
-    names = (user if isinstance(user, str) else None, client_id if isinstance(client_id, str) else None)
+def _present(
+    entity: QuotaEntity,
+    kind: QuotaType,
+    shape: RuleShape | None,
+    configured: QuotaSet | None,
+    present_limits: Mapping[Entity, Present],
+) -> Present:
+    """Return the limit of today: by Kafka's precedence if quotas are known, else as an exporter reports it."""
+    user = entity.user if isinstance(entity.user, str) else None
+    client_id = entity.client_id if isinstance(entity.client_id, str) else None
     if configured is None:
-        present = present_limits.get((limit.kind, *names), limit.present)
+        return present_limits.get((kind, user, client_id), Present(state="unknown"))
+    table = configured.tables()[kind]
+    if shape is None:
+        decision = table.limit(user or "", client_id or "")
     else:
-        table = configured.tables()[limit.kind]
-        if shape is None:
-            decision = table.limit(names[0] or "", names[1] or "")
-        else:
-            any_other = unnamed(table)
-            decision = table.decide(*(any_other if name is None else name for name in names))
-        if decision is None or decision.entity is None:
-            present = Present(state="no rule")
-        else:
-            bound = inf if decision.bound is None else decision.bound
-            state = "unlimited" if bound == inf else "set"
-            present = Present(state=state, limit=bound, rule=decision.entity.rule)
-    return replace(limit, present=present)
+        other_name = unnamed(table)  # a sum stands for clients with any other name that no rule has
+        decision = table.decide(other_name if user is None else user, other_name if client_id is None else client_id)
+    if decision is None or decision.entity is None:
+        return Present(state="no rule")
+    bound = inf if decision.bound is None else decision.bound
+    return Present(state="unlimited" if bound == inf else "set", limit=bound, rule=decision.entity.rule)

@@ -1,4 +1,4 @@
-"""Clients that candidate quotas would have throttled, by the samples of a Prometheus server, and its report."""
+"""Back-test: the clients that candidate quotas would have throttled, by samples of a Prometheus server; its report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .past import NoSamples, Past
 from .tags import TagsOf
 
 _MOST_LIMITS: Final = 500
-"""Number of different limits of a quota type that are asked for; a query each."""
+"""Largest number of different limits of a quota type: each takes a query."""
 _HEADS: Final = ("entity", "=quota", "#limit", "rule", "#throttled for", "#share", "#throttled then", "node", "samples")
 _COLUMNS: Final = (
     *("candidate", "user", "client_id", "quota_type", "limit", "rule"),
@@ -47,27 +47,31 @@ class TooManyLimits(PipelineError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a candidate would have done to an entity, by one quota type."""
+    """Effect that a quota type of a candidate would have had on an entity."""
 
     kind: QuotaType
     user: str | None
     client_id: str | None
     limit: float
+    """Limit in Kafka's unit."""
     rule: str
+    """The rule that sets the limit, with its level."""
     evidence: Evidence
-    """Figures of the node with the longest time above the limit."""
+    """Figures of `node`, but the longest `throttled_s` of any node."""
     node: str
+    """Node with the longest time above the limit."""
     sight: Sight
     coverage: float
+    """Part of the period with samples, from 0 to 1, of the entity's node with the fewest."""
 
     @property
     def share(self) -> float:
-        """Part of the active time above the limit."""
+        """Part of the active time above the limit, from 0 to 1."""
         return min(1.0, self.evidence.above_s / self.evidence.active_s) if self.evidence.active_s else 0.0
 
     @property
     def held_back(self) -> bool:
-        """True if it was throttled in the period: without that quota, it would have used more."""
+        """True if the entity was throttled in the period: without that quota, it would have used more."""
         return self.evidence.throttled_s > 0
 
     @property
@@ -77,7 +81,12 @@ class Outcome:
 
     @property
     def change(self) -> str:
-        """Return `new` or `throttled` for an entity above the limit, else `ended`, or `none`."""
+        """
+        Change against the period, as a word for programs.
+
+        It is `new` or `throttled` for an entity above the limit, and otherwise `ended` or `none`, depending on whether
+        the entity was throttled in the period.
+        """
         if self.is_throttled:
             return "throttled" if self.held_back else "new"
         return "ended" if self.held_back else "none"
@@ -89,11 +98,11 @@ class Result:
 
     candidate: str
     outcomes: Sequence[Outcome]
-    """Of all entities that it limits, the longest above its limit first."""
-    unknown: Sequence[tuple[QuotaType, str | None, str | None, str]]
-    """Entities whose outcome the samples do not show, with reasons."""
+    """Outcomes of all entities that the candidate limits, the largest share above the limit first."""
+    unknown: Sequence[_Unknown]
+    """Entities whose outcome the samples do not show."""
     without_limit: int
-    """Number of entities and quota types that it does not limit."""
+    """Number of pairs of entity and quota type that the candidate does not limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,25 +113,33 @@ class Backtest:
     results: Sequence[Result]
 
 
-_Asked: TypeAlias = tuple[QuotaType, RuleShape | None]
+_Unknown: TypeAlias = tuple[QuotaType, str | None, str | None, str]
+"""Quota type, user and client id of an entity whose outcome is unknown, and the reason."""
+_Series: TypeAlias = tuple[QuotaType, RuleShape | None]
+"""Series that queries are about: usages of a quota type, added up to entities of a shape, or as brokers measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """The entity by which a candidate's quota would measure: sums of a shape, or what brokers measured."""
+    """An entity as a candidate's quota would measure it: a sum of a shape, or the same as brokers measured."""
 
     entity: Entity
     shape: RuleShape | None
 
     @property
-    def asked(self) -> _Asked:
-        """Key of the queries for its figures: a limit is only queried for series of its quota type."""
+    def series(self) -> _Series:
+        """The series that show its figures."""
         return self.entity[0], self.shape
 
 
 def backtest(past: Past, candidates: Sequence[Candidate], progress: Progress | None = None) -> Backtest:
     """
-    Return for which part of its active time each entity was above the limits of candidates.
+    Return for which part of their active time entities were above the limits of candidates.
+
+    Args:
+        past: samples.
+        candidates: candidates.
+        progress: called with the number of queries that are done, and of all of a quota type.
 
     Raises:
         NoSamples: no client was measured in the period.
@@ -130,40 +147,43 @@ def backtest(past: Past, candidates: Sequence[Candidate], progress: Progress | N
 
     """
     entities = sorted(
-        {(one.quota_type, one.user, one.client_id) for one in past.series if not one.is_throttle},
+        {(series.quota_type, series.user, series.client_id) for series in past.series if not series.is_throttle},
         key=lambda entity: (entity[0].value, *entity[1:]),
     )
     if not entities:
         raise NoSamples(f"{past.address}: no client was measured in this period")
     plans = [_plan(candidate, entities) for candidate in candidates]
-    limits: dict[_Asked, set[float]] = defaultdict(set)
+    limits: dict[_Series, set[float]] = defaultdict(set)
     for plan in plans:
         for measure, (limit, _) in plan.limits.items():
-            limits[measure.asked].add(limit)
+            limits[measure.series].add(limit)
     _refuse_many(limits)
-    evidence = {asked: _evidence(past, asked, sorted(values), progress) for asked, values in limits.items()}
+    evidence = {series: _evidence(past, series, sorted(values), progress) for series, values in limits.items()}
     return Backtest(past=past, results=[_result(past, plan, evidence) for plan in plans])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
+    """A candidate's limits for all measured entities."""
+
     candidate: str
     windows: WindowConfig
     limits: Mapping[_Measure, tuple[float, str]]
-    unknown: Sequence[tuple[QuotaType, str | None, str | None, str]]
+    """Limit, and the rule that sets it."""
+    unknown: Sequence[_Unknown]
     without_limit: int
 
 
 def _plan(candidate: Candidate, entities: Sequence[tuple[QuotaType, str, str]]) -> _Plan:
     """Resolve a candidate's limits for all measured entities by Kafka's precedence."""
     limits: dict[_Measure, tuple[float, str]] = {}
-    unknown: dict[tuple[QuotaType, str | None, str | None, str], None] = {}
+    unknown: dict[_Unknown, None] = {}
     unlimited = 0
     tables = candidate.tables()
-    tags_of = {
-        kind: TagsOf(table, {(user, client_id) for one, user, client_id in entities if one is kind})
-        for kind, table in tables.items()
-    }
+    names_by_kind: dict[QuotaType, set[tuple[str, str]]] = {kind: set() for kind in tables}
+    for kind, user, client_id in entities:
+        names_by_kind[kind].add((user, client_id))
+    tags_of = {kind: TagsOf(table, names_by_kind[kind]) for kind, table in tables.items()}
     for kind, user, client_id in entities:
         table = tables[kind]
         if kind is QuotaType.CONTROLLER_MUTATION:
@@ -192,12 +212,12 @@ def _plan(candidate: Candidate, entities: Sequence[tuple[QuotaType, str, str]]) 
     )
 
 
-def _refuse_many(limits: Mapping[_Asked, set[float]]) -> None:
-    """Raise `TooManyLimits` for a quota type of which too many different limits would be asked for."""
-    of_kind: dict[QuotaType, int] = defaultdict(int)
+def _refuse_many(limits: Mapping[_Series, set[float]]) -> None:
+    """Raise `TooManyLimits` if the candidates have too many different limits of a quota type."""
+    counts: dict[QuotaType, int] = defaultdict(int)
     for (kind, _), values in limits.items():
-        of_kind[kind] += len(values)
-    for kind, count in of_kind.items():
+        counts[kind] += len(values)
+    for kind, count in counts.items():
         if count > _MOST_LIMITS:
             raise TooManyLimits(
                 f"the candidates have {count:,} different limits of {spaced(kind.label)}, and each is a query: at most "
@@ -206,22 +226,26 @@ def _refuse_many(limits: Mapping[_Asked, set[float]]) -> None:
 
 
 def _evidence(
-    past: Past, asked: _Asked, values: Sequence[float], progress: Progress | None
+    past: Past, series: _Series, limits: Sequence[float], progress: Progress | None
 ) -> dict[float, dict[Entity, dict[str, Evidence]]]:
-    """Return the figures of all entities of a quota type by limit; 0 has those that are the same for all limits."""
-    kind, shape = asked
+    """
+    Return the evidence by limit, entity and node.
+
+    The evidence of a limit has only the time above it. All figures that do not depend on the limit are under limit 0.
+    """
+    kind, shape = series
     past = replace(past, series=[one for one in past.series if one.quota_type is kind])
-    names = {f"above {limit!r}": limit for limit in values}
+    limit_by_query = {f"above {limit!r}": limit for limit in limits}
     queries: dict[str, promql.Query] = {
         "active_s": promql.active,
         "changes": promql.changes,
         "seen_s": promql.seen,
-        **{name: partial(promql.active, above=limit) for name, limit in names.items()},
+        **{name: partial(promql.active, above=limit) for name, limit in limit_by_query.items()},
     }
     common, by_limit = [], defaultdict(list)
     for name, target, value in answered(past, queries, shape=shape, progress=progress):
-        if name in names:
-            by_limit[names[name]].append(("above_s", target, value * past.step_s))
+        if name in limit_by_query:
+            by_limit[limit_by_query[name]].append(("above_s", target, value * past.step_s))
         else:
             common.append((name, target, value))
     common += answered(past, {"throttled_s": promql.active}, throttles=True, shape=shape, progress=progress)
@@ -231,19 +255,22 @@ def _evidence(
 def _result(
     past: Past,
     plan: _Plan,
-    evidence: Mapping[_Asked, Mapping[float, Mapping[Entity, Mapping[str, Evidence]]]],
+    evidence: Mapping[_Series, Mapping[float, Mapping[Entity, Mapping[str, Evidence]]]],
 ) -> Result:
+    """Return the outcomes of one candidate; `evidence` is by series, and then as `_evidence` returns it."""
     outcomes = []
     for measure, (limit, rule) in plan.limits.items():
-        of_kind = evidence[measure.asked]
-        nodes = of_kind[0.0].get(measure.entity, {})
+        by_limit = evidence[measure.series]
+        nodes = by_limit[0.0].get(measure.entity, {})
         if not nodes:
             continue
-        above = of_kind.get(limit, {}).get(measure.entity, {})
-        node = max(nodes, key=lambda name: (above[name].above_s if name in above else 0.0, nodes[name].active_s))
-        figures = nodes[node].most(above.get(node, Evidence()))
-        figures.throttled_s = max(one.throttled_s for one in nodes.values())
-        seen = {name: one for name, one in nodes.items() if one.seen_s}
+        above = by_limit.get(limit, {}).get(measure.entity, {})
+        above_s = {node: above[node].above_s if node in above else 0.0 for node in nodes}
+        worst_node = max(nodes, key=lambda node: (above_s[node], nodes[node].active_s))
+        figures = nodes[worst_node].maximum(above.get(worst_node, Evidence()))
+        figures.throttled_s = max(of_node.throttled_s for of_node in nodes.values())
+        seen = {node: of_node for node, of_node in nodes.items() if of_node.seen_s}
+        sights = {of_node.sight(past.interval_of(node), plan.windows) for node, of_node in seen.items()}
         kind, user, client_id = measure.entity
         outcomes.append(
             Outcome(
@@ -253,17 +280,17 @@ def _result(
                 limit=limit,
                 rule=rule,
                 evidence=figures,
-                node=node,
-                sight=worst({one.sight(past.interval_of(name), plan.windows) for name, one in seen.items()}),
-                coverage=min((past.coverage(name) for name in seen), default=0.0),
+                node=worst_node,
+                sight=worst(sights),
+                coverage=min((past.coverage(node) for node in seen), default=0.0),
             )
         )
-    outcomes.sort(key=lambda one: (-one.share, one.user or "", one.client_id or "", one.kind.value))
+    outcomes.sort(key=lambda outcome: (-outcome.share, outcome.user or "", outcome.client_id or "", outcome.kind.value))
     return Result(candidate=plan.candidate, outcomes=outcomes, unknown=plan.unknown, without_limit=plan.without_limit)
 
 
 def report(answer: Backtest) -> Report:
-    """Report the entities that each candidate would have throttled, and those of which that is unknown."""
+    """Report the entities that candidates would have throttled, and the entities for which that is unknown."""
     past = answer.past
     return Report(
         title="Back-test",
@@ -276,8 +303,8 @@ def report(answer: Backtest) -> Report:
 
 
 def _headline(result: Result) -> str:
-    throttled = [one for one in result.outcomes if one.is_throttled]
-    new = sum(not one.held_back for one in throttled)
+    throttled = [outcome for outcome in result.outcomes if outcome.is_throttled]
+    new = sum(not outcome.held_back for outcome in throttled)
     unknown = f"; of {len(result.unknown):,} it is unknown" if result.unknown else ""
     return (
         f"“{shown(result.candidate)}” would have throttled {len(throttled):,} of "
@@ -286,17 +313,17 @@ def _headline(result: Result) -> str:
 
 
 def caveats(answer: Backtest) -> Iterator[str]:
-    """Yield what is not known, one sentence or two each."""
-    past, outcomes = answer.past, [one for result in answer.results for one in result.outcomes]
+    """Yield the period, and the reasons why outcomes may be wrong, a sentence or two each."""
+    past, outcomes = answer.past, [outcome for result in answer.results for outcome in result.outcomes]
     yield (f"The samples cover {seconds(past.seconds)} of {counted(len(past.nodes), 'node')}, scraped {past.pace}.")
-    if any(one.coverage < 1 - LEAST_GAP for one in outcomes):
+    if any(outcome.coverage < 1 - LEAST_GAP for outcome in outcomes):
         yield "≥: samples of a node are missing for a part of the period. What clients used then is unknown."
-    if any(one.sight is not Sight.WHOLE for one in outcomes):
+    if any(outcome.sight is not Sight.WHOLE for outcome in outcomes):
         yield (
             "≈ sparse, ≈ bursts, unseen: scrapes saw a part of the load, and may have missed times above the limit: "
             "scrape every 10 s, bursts of less than a minute every 5 s."
         )
-    if any(one.held_back for one in outcomes):
+    if any(outcome.held_back for outcome in outcomes):
         yield HELD_BACK_LOGGED
     yield from past.caveats
 
@@ -310,7 +337,7 @@ _WORDS: Final = {
 
 
 def _blocks(result: Result) -> Iterator[Block]:
-    rows = [_row(one) for one in result.outcomes if one.is_throttled]
+    rows = [_row(outcome) for outcome in result.outcomes if outcome.is_throttled]
     yield Rows(
         title=f"Throttled by {shown(result.candidate)}",
         heads=_HEADS,
@@ -324,18 +351,18 @@ def _blocks(result: Result) -> Iterator[Block]:
         yield Rows(title=f"Unknown for “{shown(result.candidate)}”", heads=("entity", "=quota", "reason"), rows=names)
 
 
-def _row(one: Outcome) -> Sequence[str]:
-    low = one.held_back or one.coverage < 1 - LEAST_GAP
+def _row(outcome: Outcome) -> Sequence[str]:
+    may_be_low = outcome.held_back or outcome.coverage < 1 - LEAST_GAP
     return (
-        spelled(one.user, one.client_id),
-        spaced(one.kind.label),
-        rate(one.kind, one.limit),
-        one.rule,
-        lower_bound(seconds(one.evidence.above_s), held_back=low, short=True),
-        lower_bound(percent(one.share), held_back=low, short=True),
-        seconds(one.evidence.throttled_s),
-        shown(one.node),
-        _WORDS[one.sight],
+        spelled(outcome.user, outcome.client_id),
+        spaced(outcome.kind.label),
+        rate(outcome.kind, outcome.limit),
+        outcome.rule,
+        lower_bound(seconds(outcome.evidence.above_s), held_back=may_be_low, short=True),
+        lower_bound(percent(outcome.share), held_back=may_be_low, short=True),
+        seconds(outcome.evidence.throttled_s),
+        shown(outcome.node),
+        _WORDS[outcome.sight],
     )
 
 
@@ -350,7 +377,7 @@ def document(answer: Backtest) -> dict[str, Any]:
         "candidates": [
             {
                 "name": result.candidate,
-                "entities": [_values(result, one) for one in result.outcomes],
+                "entities": [_values(result, outcome) for outcome in result.outcomes],
                 "unknown": [
                     {"user": user, "client_id": client_id, "quota_type": kind.label, "reason": reason}
                     for kind, user, client_id, reason in result.unknown
@@ -365,25 +392,26 @@ def document(answer: Backtest) -> dict[str, Any]:
 
 
 def as_csv(answer: Backtest) -> str:
-    """Write a row for each candidate, entity and quota type that it limits."""
-    return csv_of(_COLUMNS, (_values(result, one) for result in answer.results for one in result.outcomes))
+    """Return CSV with a row for each outcome of each candidate."""
+    return csv_of(_COLUMNS, (_values(result, outcome) for result in answer.results for outcome in result.outcomes))
 
 
-def _values(result: Result, one: Outcome) -> dict[str, Any]:
+def _values(result: Result, outcome: Outcome) -> dict[str, Any]:
+    """Return an outcome by the names of `_COLUMNS`."""
     return {
         "candidate": result.candidate,
-        "user": one.user,
-        "client_id": one.client_id,
-        "quota_type": one.kind.label,
-        "limit": one.limit,
-        "rule": one.rule,
-        "above_seconds": one.evidence.above_s,
-        "active_seconds": one.evidence.active_s,
-        "above_share": one.share,
-        "node": one.node,
-        "throttled_seconds": one.evidence.throttled_s,
-        "change": one.change,
-        "held_back": one.held_back,
-        "sight": one.sight.value,
-        "coverage": one.coverage,
+        "user": outcome.user,
+        "client_id": outcome.client_id,
+        "quota_type": outcome.kind.label,
+        "limit": outcome.limit,
+        "rule": outcome.rule,
+        "above_seconds": outcome.evidence.above_s,
+        "active_seconds": outcome.evidence.active_s,
+        "above_share": outcome.share,
+        "node": outcome.node,
+        "throttled_seconds": outcome.evidence.throttled_s,
+        "change": outcome.change,
+        "held_back": outcome.held_back,
+        "sight": outcome.sight.value,
+        "coverage": outcome.coverage,
     }

@@ -1,9 +1,11 @@
 r"""
 Samples in text, as `promtool tsdb dump` and `promtool tsdb dump-openmetrics` write them of blocks.
 
-A line is `{__name__="kafka_x", user="alice"} 1.5 1700000000000` of the one, in ms, and `kafka_x{user="alice"} 1.5
-1700000000.0` of the other, in seconds, with labels quoted as in Go. NaN is taken for the end of a series: text does not
-tell Kafka's NaN, of a throttle time without a request, from a staleness marker, and neither is a number above 0.
+`promtool tsdb dump` writes `{__name__="kafka_x", user="alice"} 1.5 1700000000000`, with a time in ms, and
+`dump-openmetrics` writes `kafka_x{user="alice"} 1.5 1700000000.0`, with a time in seconds. Labels are quoted as in Go.
+
+NaN counts as the end of a series. In text, a staleness marker looks like the NaN that Kafka reports for a throttle time
+without a request, and neither is a number above 0.
 """
 
 from __future__ import annotations
@@ -25,10 +27,10 @@ from .remote_read import RawSeries
 _LABEL: Final = re.compile(
     r'\s*(?:"((?:[^"\\]|\\.)*)"|([a-zA-Z_][a-zA-Z0-9_.:]*))\s*(?:=\s*"((?:[^"\\]|\\.)*)"\s*)?(?:,|$)'
 )
-"""A label, whose name is quoted where it has other characters, or in quotes alone the name of the series."""
+"""A label, whose name is quoted if it has special characters; or, in quotes alone, the name of the series."""
 _NUMBER: Final = re.compile(r"[-+]?(?:inf|nan|[0-9.]+(?:e[-+]?[0-9]+)?)", re.IGNORECASE)
 _LATEST_MS: Final = 1 << 53
-"""Greatest time in ms of which each is a number of its own in a JSON or a float."""
+"""Latest time in ms: a float, and so JSON, holds all whole numbers up to here."""
 _NAME: Final = "__name__"
 _CHUNK: Final = 500_000
 """Number of samples that are in memory at once."""
@@ -45,43 +47,47 @@ class Dump:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """What a dump has."""
+    """List of the series in a dump."""
 
     dump: Dump
     digest: str
-    """SHA-256 of its content, by which it is known again."""
+    """SHA-256 of the content, by which a dump is recognized."""
     series: Sequence[Mapping[str, str]]
-    """Labels of its series, the name among them."""
+    """Labels of the series, the name among them."""
 
 
 def listed_in(dump: Dump) -> Listed:
-    """Return what a dump has. Raises `UnreadableLog`."""
+    """Return the list of the series in a dump. Raises `UnreadableLog`."""
     digest = hashlib.sha256()
     texts = dict.fromkeys(labels for labels, _, _ in _lines(dump, digest))
     return Listed(dump, digest.hexdigest(), [_labels_of(text, dump) for text in texts])
 
 
 def series_of(dump: Dump) -> Iterator[RawSeries]:
-    """Yield the samples of a dump, of a series in several parts if it is long. Raises `UnreadableLog`."""
-    text, times, values = "", list[int](), list[float]()
-    for labels, value, time_ms in _lines(dump, None):
-        if times and (labels != text or len(times) >= _CHUNK):
-            yield _series(text, times, values, dump)
+    """
+    Yield the samples of each series of a dump, in several parts if there are more than `_CHUNK`.
+
+    Raises `UnreadableLog`.
+    """
+    series_text, times, values = "", list[int](), list[float]()
+    for labels_text, value, time_ms in _lines(dump, None):
+        if times and (labels_text != series_text or len(times) >= _CHUNK):
+            yield _series(series_text, times, values, dump)
             times, values = [], []
-        text = labels
+        series_text = labels_text
         times.append(time_ms)
         values.append(value)
     if times:
-        yield _series(text, times, values, dump)
+        yield _series(series_text, times, values, dump)
 
 
-def _series(text: str, times: Sequence[int], values: Sequence[float], dump: Dump) -> RawSeries:
+def _series(labels_text: str, times: Sequence[int], values: Sequence[float], dump: Dump) -> RawSeries:
     numbers = np.array(values, np.float64)
-    return RawSeries(_labels_of(text, dump), np.array(times, np.int64), numbers, np.isnan(numbers))
+    return RawSeries(_labels_of(labels_text, dump), np.array(times, np.int64), numbers, np.isnan(numbers))
 
 
 def _lines(dump: Dump, digest: Any) -> Iterator[tuple[str, float, int]]:  # noqa: ANN401 - hashlib names no type
-    """Yield labels as text, value, and time in ms of each line; the digest is of the whole content."""
+    """Yield the labels as text, the value, and the time in ms of each line; update `digest` with the whole content."""
     number = 0
     try:
         with pa.input_stream(dump.path, compression="detect", buffer_size=_BLOCK) as stream:
@@ -107,7 +113,7 @@ def _lines(dump: Dump, digest: Any) -> Iterator[tuple[str, float, int]]:  # noqa
 
 
 class _Raw(io.RawIOBase):
-    """A stream of Arrow as Python's, whose content goes into a digest."""
+    """A stream of Arrow as one of Python, which updates a digest with its content."""
 
     def __init__(self, stream: Any, digest: Any) -> None:  # noqa: ANN401 - Arrow's and hashlib's
         self._stream, self._digest = stream, digest
@@ -124,7 +130,7 @@ class _Raw(io.RawIOBase):
 
 
 def _number(text: str) -> str:
-    """Return a number that Go may have written; Python reads others. Raises ``ValueError``."""
+    """Return a text if it is a number as Go writes it; Python reads more forms. Raises ``ValueError``."""
     if not _NUMBER.fullmatch(text) or not text.isascii():
         raise ValueError(text)
     return text
@@ -164,7 +170,7 @@ def _labels_of(text: str, dump: Dump) -> dict[str, str]:
 
 
 def _unquoted(text: str) -> str:
-    """Return a string that Go has quoted; its escapes are Python's."""
+    """Return the content of a string that Go quoted; Python has the same escapes."""
     if "\\" not in text:
         return text
     try:

@@ -20,7 +20,7 @@ from .evidence import Entity
 from .past import Past
 
 _SCRAPES: Final = 2.5
-"""Number of scrape intervals that are no pause: one scrape may fail."""
+"""Number of scrape intervals without a throttle that do not end an episode, because a scrape may fail."""
 HOW_SEEN: Final = (
     "Episodes are seen by scrapes: brokers report a throttle for up to 60 s after it, so an episode "
     "began up to a scrape interval before, and ended up to 60 s before its times here. The longest throttle is the "
@@ -38,31 +38,21 @@ def find_episodes(
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """
-    Return the episodes of a period in the form of a history's (`pipeline.runs.episodes.find_episodes`).
+    Return the throttle episodes of a period, as `pipeline.runs.episodes.find_episodes` returns those of a history.
 
     Args:
-        past: the samples.
-        client: user and client id, None for any.
-        gaps: times without samples: node, begin and end.
-        configured: quotas of today, if they are known; those of the past are in no sample.
-        present_limits: limits of today as an exporter shows them.
+        past: samples.
+        client: user and client id; None for any.
+        gaps: node, begin and end of times without samples.
+        configured: quotas of today, if they are known; no sample has the quotas of the past.
+        present_limits: limits of today as an exporter reports them.
         progress: called with the number of queries that are done, and of all.
 
     """
-    user, client_id = client
-    named = (user is None) != (client_id is None)
     tables = None if configured is None else configured.tables()
-    samples: dict[tuple[Entity, str], dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
-    groups = past.groups(throttles=True)
-    for _, target, answer in past.ask(groups, {"throttles": promql.throttles}, progress=progress):
-        entity = target.kind, target.user, target.client_id
-        seen = samples[entity, target.node][target.replica]
-        seen += [(at, value * target.factor) for at, value in answer.samples]
     episodes: list[dict[str, Any]] = []
-    together = 0
-    for (entity, node), by_replica in samples.items():
-        # of two servers, the one that saw more
-        seen = max(by_replica.values(), key=len)
+    measured_together = 0
+    for (entity, node), samples in _throttle_samples(past, progress).items():
         kind, *names = entity
         rows = [
             {
@@ -78,17 +68,16 @@ def find_episodes(
                 "longest_throttle_seconds": longest,
                 "rules": _rules(entity, tables, present_limits or {}),
             }
-            for began, ended, longest in _joined(sorted(seen), past.interval_of(node))
+            for began, ended, longest in _joined(samples, past.interval_of(node))
         ]
-        matches = [wanted is None or wanted == (name or "") for wanted, name in zip(client, names, strict=True)]
-        if all(matches):
+        if all(wanted is None or wanted == (name or "") for wanted, name in zip(client, names, strict=True)):
             episodes += rows
-        elif named and not names[0 if client_id is None else 1] and any(names):
-            together += len(rows)
+        elif _may_include(client, names):
+            measured_together += len(rows)
     return {
         "begin": past.begin,
         "end": past.end,
-        "measured_together": together,
+        "measured_together": measured_together,
         "not_covered": [{"broker": node, "begin": begin, "end": end} for node, begin, end in gaps],
         "losses": {
             "notes": [*_caveats(past), *past.caveats],
@@ -103,6 +92,33 @@ def find_episodes(
     }
 
 
+def _throttle_samples(past: Past, progress: Progress | None) -> dict[tuple[Entity, str], list[tuple[float, float]]]:
+    """
+    Return the samples of throttle times above 0 by entity and node: Unix time and throttle time, in seconds, in order.
+
+    If several servers, or exporters, scraped a node, the samples of the one with most are returned.
+    """
+    by_replica: dict[tuple[Entity, str], dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
+    groups = past.groups(throttles=True)
+    for _, target, answer in past.ask(groups, {"throttles": promql.throttles}, progress=progress):
+        entity = target.kind, target.user, target.client_id
+        by_replica[entity, target.node][target.replica] += [(at, value * target.factor) for at, value in answer.samples]
+    samples: dict[tuple[Entity, str], list[tuple[float, float]]] = {}
+    for key, replicas in by_replica.items():
+        most = max(replicas.values(), key=len)
+        samples[key] = sorted(most)
+    return samples
+
+
+def _may_include(client: tuple[str | None, str | None], names: Sequence[str | None]) -> bool:
+    """Return whether an entity is measured without the only name that `client` asks for, and so may include it."""
+    user, client_id = client
+    if (user is None) == (client_id is None):
+        return False
+    asked_name = names[0] if client_id is None else names[1]
+    return not asked_name and any(names)
+
+
 def _caveats(past: Past) -> Iterator[str]:
     yield HOW_SEEN
     if not past.groups(throttles=True):
@@ -113,19 +129,21 @@ def _caveats(past: Past) -> Iterator[str]:
 
 
 def _joined(samples: Iterable[tuple[float, float]], interval_s: float) -> Iterator[tuple[float, float, float]]:
-    """Yield begin, end and highest value of each run of samples without a pause longer than an episode's."""
+    """Yield begin, end and longest throttle time of each episode, from the samples of an entity in order of time."""
     pause_s = max(EPISODE_PAUSE_SECONDS, _SCRAPES * interval_s)
-    began = ended = longest = None
-    for at, value in samples:
-        if began is None or ended is None or longest is None:
-            began, ended, longest = at, at, value
-        elif at - ended > pause_s:
-            yield began, ended, longest
-            began, ended, longest = at, at, value
+    episode: tuple[float, float, float] | None = None
+    for at, throttle_s in samples:
+        if episode is None:
+            episode = at, at, throttle_s
+            continue
+        began, ended, longest = episode
+        if at - ended > pause_s:
+            yield episode
+            episode = at, at, throttle_s
         else:
-            ended, longest = at, max(longest, value)
-    if began is not None and ended is not None and longest is not None:
-        yield began, ended, longest
+            episode = began, at, max(longest, throttle_s)
+    if episode is not None:
+        yield episode
 
 
 def _rules(
@@ -134,17 +152,21 @@ def _rules(
     """
     Return the rules of today that limit an entity; None if they are unknown.
 
-    A request throttle may be of controller mutations: under KRaft, brokers report those so.
+    For the request quota, rules of controller mutations are included: under KRaft, brokers report throttles of
+    mutations as throttles of the request quota.
     """
     kind, user, client_id = entity
     kinds = (kind, QuotaType.CONTROLLER_MUTATION) if kind is QuotaType.REQUEST else (kind,)
     if tables is not None:
-        decisions = ((one, tables[one].limit(user or "", client_id or "")) for one in kinds)
+        decisions = ((limiting, tables[limiting].limit(user or "", client_id or "")) for limiting in kinds)
         return [
-            f"{one.label} {decision.entity.rule}"
-            for one, decision in decisions
+            f"{limiting.label} {decision.entity.rule}"
+            for limiting, decision in decisions
             if decision is not None and decision.entity is not None and isfinite(decision.bound or 0.0)
         ]
-    limits = [(one, present_limits.get((one, user, client_id))) for one in kinds]
-    rules = [f"{one.label} {limit.rule}" for one, limit in limits if limit is not None and limit.rule is not None]
+    rules = []
+    for limiting in kinds:
+        present = present_limits.get((limiting, user, client_id))
+        if present is not None and present.rule is not None:
+            rules.append(f"{limiting.label} {present.rule}")
     return rules or None

@@ -1,4 +1,4 @@
-"""What the samples of an entity say on each node, and what they cannot have seen."""
+"""Figures of an entity on a node from its samples, and how much of its load the samples can have missed."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from .past import Past, Target
 BURST_S: Final = 60.0
 """Mean length of the times above 0, in seconds, below which a load counts as bursts."""
 SEEN_BY_S: Final = 5.0
-"""Scrape interval in seconds that sees each burst at its height: half of Kafka's window."""
+"""Longest scrape interval, in seconds, with which no burst is missed at its height: half of Kafka's windows."""
 
 Entity = tuple[QuotaType, str | None, str | None]
 
 
 class Sight(Enum):
-    """How much of a load its samples saw; the value is a word for programs."""
+    """Part of a load that its samples saw. The value is a word for programs."""
 
     WHOLE = "whole"
-    """Each request is in a sample, as the broker's window is as long as the scrape interval."""
+    """Every request is in a sample, because the scrape interval is not longer than the broker's windows."""
     SPARSE = "sparse"
-    """Samples are further apart than the broker's window: what was between them is unknown."""
+    """Samples are further apart than the broker's windows are long, so that the load between them is unknown."""
     BURSTS = "bursts"
-    """The load comes in bursts shorter than a minute, and a scrape may miss the height of each of them."""
+    """The load comes in bursts shorter than a minute, and scrapes may miss their height."""
     UNSEEN = "unseen"
-    """No sample is above 0, although the entity was active: brokers forget entities that are not, after an hour."""
+    """No sample is above 0, although the entity was active: otherwise the broker would have dropped it in an hour."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,9 +43,9 @@ class Evidence:
     """Figures of an entity and quota type on one node, over the period."""
 
     need: float = 0.0
-    """Rate that the policy's share of the time above 0 stays below, in Kafka's unit."""
+    """Rate that is only exceeded for the policy's share of the time above 0, in Kafka's unit."""
     highest: float = 0.0
-    """Highest sample, where it was asked for."""
+    """Highest sample; 0 if no query asked for it."""
     active_s: float = 0.0
     """Time above 0."""
     changes: float = 0.0
@@ -53,24 +53,25 @@ class Evidence:
     seen_s: float = 0.0
     """Time for which there are samples."""
     amount: float = 0.0
-    """Sum of rate x time that was seen, where it was asked for."""
+    """Sum of the samples times the time that they stand for; 0 if no query asked for it."""
     throttled_s: float = 0.0
     """Time with a throttle time above 0."""
     above_s: float = 0.0
-    """Time above a limit, where it was asked for."""
+    """Time above a limit; 0 if no query asked for it."""
 
-    def most(self, other: Evidence) -> Evidence:
-        """Return the greater of each figure: of two servers that scraped one node, one may have seen more."""
+    def maximum(self, other: Evidence) -> Evidence:
+        """Return the larger value of every figure: of two servers that scraped a node, one may have seen more."""
         return Evidence(**{name: max(getattr(self, name), getattr(other, name)) for name in _FIGURES})
 
     def sight(self, interval_s: float, windows: WindowConfig, seen_by_s: float | None = None) -> Sight:
         """
-        Return how much of the load samples saw that were so far apart.
+        Return the part of the load that was seen with a scrape interval.
 
         Args:
             interval_s: scrape interval in seconds.
             windows: windows of the broker's rate.
-            seen_by_s: longest interval that sees bursts well enough; half of the window for their height.
+            seen_by_s: longest scrape interval that sees bursts well enough; by default half of all windows, which sees
+                their height.
 
         """
         window_s = (windows.samples - 1) * windows.window_seconds
@@ -85,10 +86,16 @@ class Evidence:
 
 
 def worst(sights: Collection[Sight]) -> Sight:
-    """Return the sight of a load on several nodes: one that was in no sample of a node may be missed on others."""
-    if Sight.UNSEEN in sights:
-        return Sight.UNSEEN if set(sights) == {Sight.UNSEEN} else Sight.BURSTS
-    return next((one for one in (Sight.BURSTS, Sight.SPARSE) if one in sights), Sight.WHOLE)
+    """
+    Return the sight of a load on several nodes: the worst of them.
+
+    If the load is unseen on some nodes only, it must be short, so that other nodes may have missed bursts.
+    """
+    if set(sights) == {Sight.UNSEEN}:
+        return Sight.UNSEEN
+    if Sight.UNSEEN in sights or Sight.BURSTS in sights:
+        return Sight.BURSTS
+    return Sight.SPARSE if Sight.SPARSE in sights else Sight.WHOLE
 
 
 _FIGURES: Final = tuple(Evidence.__slots__)
@@ -97,9 +104,9 @@ _MOST: Final = frozenset(["need", "highest"])
 
 def by_node(answers: Iterable[tuple[str, Target, float]]) -> dict[Entity, dict[str, Evidence]]:
     """
-    Add up answers, by entity and node.
+    Return the evidence by entity and node.
 
-    Ranges of one server add up. If several servers, or exporters, scraped one node, the greater figures count.
+    Figures of several ranges are added up. If several servers, or exporters, scraped a node, the larger figures count.
     """
     by_server: dict[tuple[Entity, str, str], Evidence] = defaultdict(Evidence)
     for name, target, value in answers:
@@ -108,8 +115,8 @@ def by_node(answers: Iterable[tuple[str, Target, float]]) -> dict[Entity, dict[s
         setattr(evidence, name, max(earlier, value) if name in _MOST else earlier + value)
     combined: dict[Entity, dict[str, Evidence]] = defaultdict(dict)
     for (entity, node, _), evidence in by_server.items():
-        known = combined[entity].get(node)
-        combined[entity][node] = evidence if known is None else known.most(evidence)
+        of_other_server = combined[entity].get(node)
+        combined[entity][node] = evidence if of_other_server is None else of_other_server.maximum(evidence)
     return combined
 
 
@@ -123,16 +130,25 @@ def answered(
     progress: Progress | None = None,
 ) -> Iterable[tuple[str, Target, float]]:
     """
-    Yield the figures of each entity on each node, in Kafka's unit or in seconds.
+    Yield the name of the figure, the entity on a node, and the value in Kafka's unit or in seconds.
 
-    Counts of samples and sums become times and amounts: a sample stands for the time until the next scrape, by the
-    interval that the node's scrapes had in its hour. In an hour in which the interval changed, that is the shortest of
-    it, so that the amount is a lower bound, as `Node.seen_s` is. Counts of steps are times of a step each.
+    Counts of samples become times, and sums of samples become amounts. A sample stands for the scrape interval that the
+    node had in its hour. If the interval changed in the hour, that is the shortest one, so that the amount is a lower
+    bound, as `Node.seen_s` is. A step stands for the length of a step.
+
+    Args:
+        past: samples.
+        queries: queries by the name of the figure of `Evidence`.
+        throttles: whether the queries are about throttle times instead of usages.
+        shape: entities that are added up on each node; None for the entities that brokers measure.
+        divisible: whether answers of ranges can be combined.
+        progress: called with the number of queries that are done, and of all.
+
     """
     groups = past.groups(throttles=throttles, shape=shape)
     as_scraped = _AS_SCRAPED if shape is None else frozenset[str]()
-    asked = past.ask(groups, queries, divisible=divisible, as_scraped=as_scraped, progress=progress)
-    for name, target, answer in asked:
+    answers = past.ask(groups, queries, divisible=divisible, as_scraped=as_scraped, progress=progress)
+    for name, target, answer in answers:
         at, value = answer.samples[-1]
         node = past.nodes.get(target.node) if name in as_scraped else None
         seconds = past.step_s if node is None else node.interval_at(target.replica, at)
@@ -144,8 +160,9 @@ def answered(
 
 
 _TIMES: Final = frozenset(["active_s", "seen_s", "throttled_s", "above_s", "amount"])
+"""Figures that are times, or have a time as a factor."""
 _AS_SCRAPED: Final = frozenset(["seen_s", "amount"])
-"""Figures of samples as they were scraped, not of steps."""
+"""Figures that are computed from samples as they were scraped, and not from steps."""
 _RATES: Final = frozenset(["need", "highest", "amount"])
 
 
@@ -153,26 +170,29 @@ def needs_of(
     past: Past, share: float, *, by_hour: bool, shape: RuleShape | None = None, progress: Sequence[Progress | None] = ()
 ) -> dict[Entity, dict[str, Evidence]]:
     """
-    Return the evidence of all entities for their lowest limits.
+    Return the evidence that limits are recommended by, by entity and node.
 
     Args:
-        past: the samples.
+        past: samples.
         share: part of the time above 0 in which a limit may be exceeded.
-        by_hour: whether each clock hour has to keep the share, or all of the period together.
-        shape: entities that are added up on each node; None for those that brokers measure.
-        progress: called with the number of queries that are done, and of all: for rates, and for throttle times.
+        by_hour: whether the share applies to every clock hour, instead of the whole period.
+        shape: entities that are added up on each node; None for the entities that brokers measure.
+        progress: two functions that are called with the number of queries that are done, and of all: for rates, and for
+            throttle times. Missing ones are not called.
 
     """
-    of_rates, of_throttles = (*progress, None, None)[:2]
-    need = partial(promql.highest_hour if by_hour else promql.quantile, share=1 - share)
+    rate_progress, throttle_progress = (*progress, None, None)[:2]
     queries: dict[str, promql.Query] = {
         "active_s": promql.active,
         "changes": promql.changes,
         "seen_s": promql.seen,
-        **({"need": need} if by_hour else {}),
     }
-    answers = list(answered(past, queries, shape=shape, progress=of_rates))
+    if by_hour:
+        queries["need"] = partial(promql.highest_hour, share=1 - share)
+    answers = list(answered(past, queries, shape=shape, progress=rate_progress))
     if not by_hour:
-        answers += answered(past, {"need": need}, shape=shape, divisible=False, progress=of_rates)
-    answers += answered(past, {"throttled_s": promql.active}, throttles=True, shape=shape, progress=of_throttles)
+        need = {"need": partial(promql.quantile, share=1 - share)}
+        answers += answered(past, need, shape=shape, divisible=False, progress=rate_progress)
+    throttled = {"throttled_s": promql.active}
+    answers += answered(past, throttled, throttles=True, shape=shape, progress=throttle_progress)
     return by_node(answers)

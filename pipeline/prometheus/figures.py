@@ -1,5 +1,5 @@
 """
-The queries about the past, answered from samples that are here instead of in a server: the same figures.
+The queries about the past, answered from samples in memory, with the same figures as from a server.
 
 Steps, ranges, the five minutes for which a sample lasts, and quantiles are Prometheus's
 (https://prometheus.io/docs/prometheus/latest/querying/basics/#staleness, `promql/functions.go`).
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from . import promql
 
 LOOKBACK_MS: Final = 300_000
-"""Time in ms for which a sample lasts if no other follows and the series does not end: Prometheus's default."""
+"""Time in ms for which a sample is the value of its series, unless another one or an end follows: as in Prometheus."""
 _S: Final = 1_000
 _HOUR_MS: Final = promql.HOUR_S * _S
 
@@ -30,48 +30,52 @@ Value: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """The samples of one series, of which each time is there once, in their order."""
+    """The samples of one series, in order of time; no time is repeated."""
 
     times_ms: Times
     values: Floats
-    """Numbers; of a sample with which the series ended, any."""
+    """Values; the value of a staleness marker has no meaning."""
     ended: npt.NDArray[np.bool_]
-    """True for a staleness marker: from then on the series has no value."""
+    """True for a staleness marker, from which on the series has no value."""
 
     @classmethod
     def of(cls, times_ms: Times, values: Floats, ended: npt.NDArray[np.bool_]) -> Track:
-        """Return samples in any order as a track; of several of one time, the first counts."""
+        """
+        Return samples in any order as a track.
+
+        Of several samples of one time, the first is used, but no staleness marker if there is another one.
+        """
         order = np.lexsort((ended, times_ms))
         times = times_ms[order]
-        first = np.ones(len(times), np.bool_)
-        first[1:] = times[1:] != times[:-1]
-        order = order[first]
+        is_first_of_time = np.ones(len(times), np.bool_)
+        is_first_of_time[1:] = times[1:] != times[:-1]
+        order = order[is_first_of_time]
         return cls(times_ms[order], values[order], ended[order])
 
     def at(self, steps_ms: Times) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Return the value at each step as an instant query has it, and whether there is one."""
+        """Return the value at each step as an instant query would, 0 without one, and a mask of steps with a value."""
         if not len(self.times_ms):
             return np.zeros(len(steps_ms)), np.zeros(len(steps_ms), np.bool_)
         places = np.searchsorted(self.times_ms, steps_ms, side="right") - 1
         last = np.maximum(places, 0)
-        there = (places >= 0) & (steps_ms - self.times_ms[last] < LOOKBACK_MS) & ~self.ended[last]
-        return np.where(there, self.values[last], 0.0), there
+        has_value = (places >= 0) & (steps_ms - self.times_ms[last] < LOOKBACK_MS) & ~self.ended[last]
+        return np.where(has_value, self.values[last], 0.0), has_value
 
     def within(self, begin_ms: int, end_ms: int) -> Floats:
-        """Return the values after a time up to another, without ends."""
+        """Return the values after `begin_ms`, up to and with `end_ms`, without staleness markers."""
         first, last = np.searchsorted(self.times_ms, (begin_ms, end_ms), side="right")
         return self.values[first:last][~self.ended[first:last]]
 
 
 class Window:
     """
-    The samples of one entity in a range, as its queries see them.
+    The samples of one entity in a range, as queries see them.
 
     Args:
-        tracks: its series; several are added up, or of throttle times the greatest counts.
-        samples: how the server would be asked for them.
-        begin: Unix time in seconds, which is not in the range.
-        end: Unix time in seconds, which is.
+        tracks: series of the entity. Usages of several series are added up; of throttle times the largest is used.
+        samples: description of the series for queries.
+        begin: begin of the range, Unix time in seconds, which is not part of it.
+        end: end of the range, Unix time in seconds, which is part of it.
         step_s: seconds between the steps of subqueries, whose times are multiples of it.
 
     """
@@ -85,34 +89,35 @@ class Window:
 
     @cached_property
     def steps(self) -> tuple[Times, Floats]:
-        """Times in ms and values of the steps that have a value."""
+        """Times in ms, and values, of the steps that have a value."""
         first = self._begin_ms // self._step_ms + 1
         times = np.arange(first, self.end_ms // self._step_ms + 1, dtype=np.int64) * self._step_ms
-        total, any_there = np.zeros(len(times)), np.zeros(len(times), np.bool_)
+        total, has_any_value = np.zeros(len(times)), np.zeros(len(times), np.bool_)
         for track in self._tracks:
-            values, there = track.at(times)
+            values, has_value = track.at(times)
             if self.samples.of_rates:
                 total += values
             else:
-                total = np.where(there, np.where(any_there, np.fmax(total, values), values), total)
-            any_there |= there
-        return times[any_there], total[any_there]
+                largest = np.where(has_any_value, np.fmax(total, values), values)
+                total = np.where(has_value, largest, total)
+            has_any_value |= has_value
+        return times[has_any_value], total[has_any_value]
 
     @cached_property
     def scraped(self) -> Floats:
-        """Values as they were scraped; of sums, one each step."""
+        """Values as they were scraped; for a sum of series, its values at the steps."""
         if self.samples.by:
             return self.steps[1]
         (track,) = self._tracks
         return track.within(self._begin_ms, self.end_ms)
 
     def value(self, number: float) -> list[Value]:
-        """Return a number as the answer of an instant query at the end of the range."""
+        """Return a number in the form of the answer to an instant query at the end of the range."""
         return [(self.end_ms / _S, float(number))]
 
 
 def answer(query: promql.Query, window: Window) -> list[Value]:
-    """Return what a query answers about an entity in a range; nothing where the server would have no series."""
+    """Return the answer to a query about an entity in a range; an empty list where a server would return no series."""
     function, settings = (query.func, query.keywords) if isinstance(query, partial) else (query, {})
     return _FIGURES[function](window, **settings)
 
@@ -155,7 +160,7 @@ def _highest_hour(window: Window, share: float) -> list[Value]:
         return []
     # an hour includes the step at its end, and excludes the step at its begin
     _, firsts = np.unique((times - 1) // _HOUR_MS, return_index=True)
-    return window.value(max(_reached(of_hour, share) for of_hour in np.split(values, firsts[1:])))
+    return window.value(max(_reached(hour_values, share) for hour_values in np.split(values, firsts[1:])))
 
 
 def _throttles(window: Window) -> list[Value]:
@@ -165,7 +170,7 @@ def _throttles(window: Window) -> list[Value]:
 
 
 def _reached(values: Floats, share: float) -> float:
-    """Return the value that the part `share` of the values does not exceed, between two as `quantile_over_time`."""
+    """Return the quantile `share` of some values, interpolated between two of them as `quantile_over_time` does."""
     values = np.sort(values)
     rank = share * (len(values) - 1)
     lower = max(0, int(np.floor(rank)))
@@ -184,21 +189,20 @@ _FIGURES: Final[Mapping[Any, Callable[..., list[Value]]]] = {
     promql.highest_hour: _highest_hour,
     promql.throttles: _throttles,
 }
-"""The figure of each query of `promql` about entities."""
+"""Functions that answer the queries of `promql` about entities."""
 
 
 def scrapes_by_hour(track: Track, begin: float, end: float, window_s: int) -> dict[int, tuple[float, float]]:
     """
-    Return the greatest number of samples in a window of each clock hour, and the number in all of it.
+    Return two numbers of samples by clock hour: the largest of any window in the hour, and all of the hour.
+
+    Hours are named by their end, a Unix time in seconds. Hours without a sample are left out.
 
     Args:
-        track: the samples.
-        begin: Unix time in seconds, a whole hour.
-        end: likewise.
-        window_s: length of the windows in seconds, a part of an hour.
-
-    Returns:
-        Both by the hour's end, of hours with a sample.
+        track: samples.
+        begin: begin of the period, Unix time in seconds, a whole hour.
+        end: end of the period, Unix time in seconds, a whole hour.
+        window_s: length of the windows in seconds, which divides an hour.
 
     """
     times = track.times_ms[~track.ended]
@@ -207,6 +211,6 @@ def scrapes_by_hour(track: Track, begin: float, end: float, window_s: int) -> di
     hours: dict[int, tuple[float, float]] = {}
     for window, count in zip(windows.tolist(), counts.tolist(), strict=True):
         hour = (window * window_s // promql.HOUR_S + 1) * promql.HOUR_S
-        busiest, all_of_it = hours.get(hour, (0.0, 0.0))
-        hours[hour] = max(busiest, float(count)), all_of_it + count
+        busiest, total = hours.get(hour, (0.0, 0.0))
+        hours[hour] = max(busiest, float(count)), total + count
     return hours

@@ -1,4 +1,4 @@
-"""Where the samples of a table are from: addresses and selectors, and those that contradict each other."""
+"""Origins of the samples in a table (addresses and selectors), and the search for selectors of different clusters."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ _LONGEST: Final = 200
 
 def contradiction(origins: Iterable[Mapping[str, str]]) -> str | None:
     """
-    Return what is wrong where no series can match the selectors of two origins, such as of two clusters; else None.
+    Return an error message if the selectors of two origins match no common series, such as of two clusters; else None.
 
     The label that tells nodes apart may differ, as the nodes of a cluster may be read one after the other.
     """
-    of_selectors = {(one["selector"], one.get("instance_label", "")): None for one in origins if one.get("selector")}
-    for (first, node_label), (second, _) in combinations(of_selectors, 2):
-        if label := _contradicting(first, second, node_label):
+    selectors = {
+        (origin["selector"], origin.get("instance_label", "")): None for origin in origins if origin.get("selector")
+    }
+    for (first, node_label), (second, _) in combinations(selectors, 2):
+        if label := _contradicting_label(first, second, node_label):
             return (
                 f"the selectors {first[:_LONGEST]!r} and {second[:_LONGEST]!r} contradict each other in {label}: "
                 "samples of two clusters in one table cannot be told apart. Take a table for each (--into)"
@@ -27,23 +29,24 @@ def contradiction(origins: Iterable[Mapping[str, str]]) -> str | None:
     return None
 
 
-def _contradicting(first: str, second: str, node_label: str) -> str | None:
-    """Return a label of which two selectors want different values."""
-    others = _MATCHER.findall(second)
-    for label, operator, value in _MATCHER.findall(first):
-        for other_label, other_operator, other in others:
-            if label == other_label != node_label and (
-                (operator == "=" and not _matches(value, other_operator, other))
-                or (other_operator == "=" and not _matches(other, operator, value))
-            ):
+def _contradicting_label(first: str, second: str, node_label: str) -> str | None:
+    """Return a label, except that of nodes, for which two selectors match no common value; None without one."""
+    for label, operator, text in _MATCHER.findall(first):
+        for other_label, other_operator, other_text in _MATCHER.findall(second):
+            if label != other_label or label == node_label:
+                continue
+            if operator == "=" and not _matches(text, other_operator, other_text):
+                return str(label)
+            if other_operator == "=" and not _matches(other_text, operator, text):
                 return str(label)
     return None
 
 
-def _matches(value: str, operator: str, other: str) -> bool:
+def _matches(value: str, operator: str, text: str) -> bool:
+    """Return whether a label's value matches an operator with a text or a regular expression."""
     if operator in {"=", "!="}:
-        return (value == other) == (operator == "=")
+        return (value == text) == (operator == "=")
     try:
-        return (re.fullmatch(other, value) is not None) == (operator == "=~")
-    except re.error:  # an expression of RE2, which Python has not
+        return (re.fullmatch(text, value) is not None) == (operator == "=~")
+    except re.error:  # an expression that RE2 has and Python does not
         return True

@@ -1,4 +1,4 @@
-"""The past of one cluster in a Prometheus server: its series, its nodes and their scrapes, and how it is asked."""
+"""The past of one cluster in a Prometheus server: its series, the scrapes of its nodes, and queries about it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..table import Progress
 from .promql import HOUR_S, Query, Samples, ranges
 
 MOST_SAMPLES: Final = 5_000_000
-"""Number of samples of a query; a server refuses more than 50 million by default (`--query.max-samples`)."""
+"""Largest number of samples of a query; by default a server refuses more than 50 million (`--query.max-samples`)."""
 _LONGEST_S: Final = 86_400.0
-"""Longest range of a query in seconds: a day keeps progress in sight."""
+"""Longest range of a query in seconds. With a day, progress can be shown."""
 _USUAL_INTERVAL_S: Final = 60.0
 
 Labels: TypeAlias = Mapping[str, str]
@@ -44,7 +44,7 @@ class Answer:
 
     labels: Labels
     samples: Sequence[tuple[float, float]]
-    """Unix time in seconds and value; one, unless the query is of a range."""
+    """Pairs of Unix time in seconds and value. There is one pair unless the query asks for a range."""
 
 
 class Server(Protocol):
@@ -84,21 +84,22 @@ class Question:
 
     group: Group
     begin: float
-    """Unix time in seconds, which is not in the range."""
+    """Begin of the range, Unix time in seconds, which is not part of it."""
     end: float
-    """Unix time in seconds, which is."""
+    """End of the range, Unix time in seconds, which is part of it."""
     name: str
+    """Name of the query."""
     query: Query
 
 
 class Store(ABC):
-    """Samples that are not in a server, of which the same questions are asked."""
+    """A store of samples that answers the same questions as a server."""
 
     @abstractmethod
     def answers(
         self, questions: Sequence[Question], step_s: float, progress: Progress | None = None
     ) -> Iterator[tuple[str, Target, Answer]]:
-        """Yield the name of the query, the target, and the answer, as `Past.ask` does."""
+        """Yield the name of the query, the target, and the answer, for each range as `Past.ask`."""
 
 
 class Measured(Protocol):
@@ -121,7 +122,7 @@ class Measured(Protocol):
 
     @property
     def replica(self) -> str:
-        """Return the server or exporter that saw it; empty for the only one."""
+        """Return the server or exporter that scraped the series; empty if there is only one."""
         ...
 
     @property
@@ -131,7 +132,7 @@ class Measured(Protocol):
 
     @property
     def is_throttle(self) -> bool:
-        """Return whether it is a throttle time in seconds, else a usage."""
+        """Return True for a series of throttle times, False for a series of usages."""
         ...
 
     @property
@@ -146,7 +147,7 @@ class Measured(Protocol):
 
     @property
     def factor(self) -> float:
-        """Return the number that makes a sample one in Kafka's unit, or in seconds."""
+        """Return the factor that converts a sample to Kafka's unit, or to seconds."""
         ...
 
     @property
@@ -161,18 +162,19 @@ class Measured(Protocol):
 
     @property
     def part_labels(self) -> tuple[str, ...]:
-        """Return the labels that tell series of one entity apart, that of the node first."""
+        """Return the labels that tell series of one entity apart; the first is the node's."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """The entity, quota type and node that a series, or a sum of some, is about."""
+    """The entity, quota type and node that a series, or a sum of series, is about."""
 
     kind: QuotaType
     user: str | None
-    """None for a name that the broker does not measure by, or that a sum has none of."""
+    """Name of the user; None if the broker measures without it, or a sum is over users."""
     client_id: str | None
+    """Client id; None if the broker measures without it, or a sum is over client ids."""
     node: str
     replica: str
     is_throttle: bool
@@ -181,26 +183,29 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Series that one query asks for, by the labels of its answers."""
+    """Series that one query asks for."""
 
     samples: Samples
+    """Description of the series for queries."""
     targets: Mapping[Key, Target]
+    """Targets by the labels of the query's answers."""
     series: int
     """Number of series that the server reads."""
     node_label: str
+    """Label that tells nodes apart."""
 
     def target(self, labels: Labels) -> Target | None:
-        """Return the target of an answer; None for one that is about something else."""
+        """Return the target of an answer by its labels; None if no target has them."""
         return self.targets.get(key_of(labels))
 
     def by_node(self, nodes_by_label: Mapping[str, int]) -> Iterator[Group]:
-        """Yield a group with the same series for each node."""
+        """Yield the group once for each node, with a selector of the node; numbers of series are by `node_label`."""
         for value, count in nodes_by_label.items():
             yield replace(self, samples=replace(self.samples, node=(self.node_label, value)), series=count)
 
     @property
     def nodes(self) -> Mapping[str, int]:
-        """Number of series by the value of the label that tells nodes apart."""
+        """Number of series by the value of `node_label`, estimated if the group is of sums."""
         counts: dict[str, int] = defaultdict(int)
         for key in self.targets:
             counts[dict(key).get(self.node_label, "")] += 1
@@ -209,16 +214,16 @@ class Group:
 
 
 def key_of(labels: Labels) -> Key:
-    """Return labels as a key of `Group.targets`."""
+    """Return labels, without the name and empty ones, as a key of `Group.targets`."""
     return frozenset((label, value) for label, value in labels.items() if label != "__name__" and value)
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """A time in which the scrapes of a node had one interval."""
+    """A period in which the scrapes of a node had one interval; it begins with the end of the previous one."""
 
     until: float
-    """Its end, a whole hour as Unix time in seconds; it begins with the end of the one before."""
+    """End of the period, a whole hour as Unix time in seconds."""
     interval_s: float
 
 
@@ -231,12 +236,12 @@ class Node:
     longest_s: float
     """Longest interval between scrapes in any hour, in seconds."""
     seen_s: float
-    """Time that was seen, in seconds: the scrapes of each hour, times their interval."""
+    """Time that was seen, in seconds: the sum over all hours of the number of scrapes times their interval."""
     paces: Mapping[str, Sequence[Pace]] = field(default_factory=dict)
-    """Intervals in their order, by server or exporter (`Measured.replica`)."""
+    """Paces in order of time, by server or exporter (`Measured.replica`)."""
 
     def interval_at(self, replica: str, at: float) -> float:
-        """Return the interval in seconds of a server's scrapes in the hour that has a Unix time, or ends with it."""
+        """Return the interval, in seconds, of a server's scrapes in the hour that contains a Unix time."""
         paces = self.paces.get(replica, ())
         return next((pace.interval_s for pace in paces if at <= pace.until), self.shortest_s)
 
@@ -285,57 +290,43 @@ class Past:
 
     def coverage(self, node: str) -> float:
         """Return the part of the period for which there are samples of a node, from 0 to 1."""
-        known = self.nodes.get(node)
-        return 0.0 if known is None else min(1.0, known.seen_s / self.seconds)
+        if node not in self.nodes:
+            return 0.0
+        return min(1.0, self.nodes[node].seen_s / self.seconds)
 
     def groups(self, *, throttles: bool, shape: RuleShape | None = None) -> list[Group]:
         """
-        Return the series of usages, or of throttle times, as they are asked for.
+        Return the series of usages, or of throttle times, grouped by the query that asks for them.
 
         Args:
-            throttles: whether it is throttle times.
-            shape: entities that are added up on each node; None for those that brokers measure.
+            throttles: whether to return series of throttle times instead of usages.
+            shape: entities that are added up on each node; None for the entities that brokers measure.
 
         """
-        targets_by_query: dict[tuple[str, tuple[str, ...], float], dict[Key, Target]] = defaultdict(dict)
-        counts: dict[tuple[str, tuple[str, ...], float], int] = defaultdict(int)
-        node_labels: dict[str, str] = {}
-        for one in self.series:
-            names = _labels_of(one, shape)
-            if one.is_throttle is not throttles or names is None:
-                continue
-            by = () if shape is None else (*one.part_labels, *names)
-            labels = one.labels if shape is None else {label: one.labels.get(label, "") for label in by}
-            pair = shape in {None, RuleShape.PAIR}
-            targets_by_query[one.name, by, one.factor][key_of(labels)] = Target(
-                kind=one.quota_type,
-                user=(one.user or None) if pair or shape is RuleShape.USER else None,
-                client_id=(one.client_id or None) if pair or shape is RuleShape.CLIENT else None,
-                node=one.node,
-                replica=one.replica,
-                is_throttle=throttles,
-                factor=one.factor,
-            )
-            counts[one.name, by, one.factor] += 1
-            node_labels[one.name] = one.part_labels[0]
+        groups: dict[tuple[str, tuple[str, ...], float], list[Measured]] = defaultdict(list)
+        for series in self.series:
+            names = _labels_of(series, shape)
+            if series.is_throttle is throttles and names is not None:
+                by = () if shape is None else (*series.part_labels, *names)
+                groups[series.name, by, series.factor].append(series)
         return [
             Group(
                 samples=Samples(name=name, selector=self.selector, by=by, factor=factor, of_rates=not throttles),
-                targets=targets,
-                series=counts[name, by, factor],
-                node_label=node_labels[name],
+                targets=dict(_target_of(series, shape, by) for series in members),
+                series=len(members),
+                node_label=members[-1].part_labels[0],
             )
-            for (name, by, factor), targets in targets_by_query.items()
+            for (name, by, factor), members in groups.items()
         ]
 
     def left_out(self, shape: RuleShape | None) -> int:
-        """Return the number of entities that the shape cannot name, as brokers do not measure by these names."""
+        """Return the number of entities that have no name of the shape, as brokers measure them without it."""
         if shape is None:
             return 0
-        return len({(one.user, one.client_id) for one in self.series if _labels_of(one, shape) is None})
+        return len({(series.user, series.client_id) for series in self.series if _labels_of(series, shape) is None})
 
     def lengths(self, group: Group, *, divisible: bool) -> float:
-        """Return the length of the ranges in which a group is asked for, in seconds: whole hours."""
+        """Return the length of the ranges of queries about a group, in seconds: whole hours, or the whole period."""
         if not divisible:
             return self.seconds
         fitting = self.most_samples * self.step_s / max(1, group.series)
@@ -351,37 +342,36 @@ class Past:
         progress: Progress | None = None,
     ) -> Iterator[tuple[str, Target, Answer]]:
         """
-        Ask each query about each group, in ranges that a server can answer.
+        Ask all queries about all groups, in ranges that a server can answer.
 
-        Yields the name of the query, the target, and the answer, of which there is one for each range.
+        Yield the name of the query, the target, and the answer, for each range.
 
         Args:
             groups: the series.
-            queries: functions of samples, the length of a range and the step in seconds, by name.
-            divisible: whether the answers of ranges can be combined; the whole period is one otherwise.
-            as_scraped: names of the queries whose ranges have one scrape interval on each node.
+            queries: queries by name.
+            divisible: whether the answers of ranges can be combined; otherwise the whole period is one range.
+            as_scraped: names of the queries whose ranges must have a single scrape interval on each node.
             progress: called with the number of queries that are done, and of all.
 
         """
-        planned = [
-            Question(group, *part, name, query)
-            for group in groups
-            for span in ranges(self.begin, self.end, self.lengths(group, divisible=divisible))
-            for name, query in queries.items()
-            for part in (self._paced(span) if name in as_scraped else (span,))
-        ]
+        questions: list[Question] = []
+        for group in groups:
+            for span in ranges(self.begin, self.end, self.lengths(group, divisible=divisible)):
+                for name, query in queries.items():
+                    parts = self._paced(span) if name in as_scraped else (span,)
+                    questions += [Question(group, begin, end, name, query) for begin, end in parts]
         if isinstance(self.server, Store):
-            yield from self.server.answers(planned, self.step_s, progress)
+            yield from self.server.answers(questions, self.step_s, progress)
             return
-        for done, one in enumerate(planned):
+        for done, asked in enumerate(questions):
             if progress is not None:
-                progress(done, len(planned))
+                progress(done, len(questions))
             for target, answer in self._asked(
-                self.server, one.group, one.query, one.begin, one.end, divisible=divisible
+                self.server, asked.group, asked.query, asked.begin, asked.end, divisible=divisible
             ):
-                yield one.name, target, answer
+                yield asked.name, target, answer
         if progress is not None:
-            progress(len(planned), len(planned))
+            progress(len(questions), len(questions))
 
     def _paced(self, span: tuple[float, float]) -> Iterator[tuple[float, float]]:
         """Yield the parts of a range within which no scrape interval changes."""
@@ -394,7 +384,7 @@ class Past:
     def _asked(
         self, server: Server, group: Group, query: Query, begin: float, end: float, *, divisible: bool
     ) -> Iterator[tuple[Target, Answer]]:
-        """Yield the answers about a range; one that is too large is divided by time, then by node."""
+        """Yield the answers about a range. A query that is too large is divided by time, and then by node."""
         too_large = group.series * (end - begin) / self.step_s > self.most_samples
         can_divide = divisible and end - begin > HOUR_S
         nodes = {} if group.samples.node is not None else group.nodes
@@ -422,12 +412,29 @@ class Past:
                 yield from self._asked(server, part_of_group, query, begin, end, divisible=divisible)
 
 
-def _labels_of(one: Measured, shape: RuleShape | None) -> tuple[str, ...] | None:
-    """Return the labels that hold the names of a shape; None if a series has no such names."""
+def _target_of(series: Measured, shape: RuleShape | None, by: Sequence[str]) -> tuple[Key, Target]:
+    """Return the target of a series, with its key in `Group.targets`; `by` has the labels of a sum."""
+    labels = series.labels if shape is None else {label: series.labels.get(label, "") for label in by}
+    target = Target(
+        kind=series.quota_type,
+        user=None if shape is RuleShape.CLIENT else series.user or None,
+        client_id=None if shape is RuleShape.USER else series.client_id or None,
+        node=series.node,
+        replica=series.replica,
+        is_throttle=series.is_throttle,
+        factor=series.factor,
+    )
+    return key_of(labels), target
+
+
+def _labels_of(series: Measured, shape: RuleShape | None) -> tuple[str, ...] | None:
+    """Return the labels that hold the names of a shape; None if the series lacks one of the names."""
     if shape is None:
         return ()
-    values = {"user": (one.user, one.user_label), "client_id": (one.client_id, one.client_label)}
-    wanted = [values[name] for name in shape.names]
-    if not all(name and label for name, label in wanted):
-        return None
-    return tuple(label for _, label in wanted if label)
+    labels = []
+    for name in shape.names:
+        value, label = (series.user, series.user_label) if name == "user" else (series.client_id, series.client_label)
+        if not value or not label:
+            return None
+        labels.append(label)
+    return tuple(labels)

@@ -1,8 +1,8 @@
 """
-The queries about the past: each leaves one number a series in the server, and no sample leaves it.
+Queries about the past: a server answers each with one number per series, and sends no samples.
 
-Ranges end a millisecond early at their older end, which Prometheus before 3.0 includes and later ones do not, so that
-no sample counts in two of them.
+Ranges are a millisecond shorter at their older end: Prometheus before 3.0 includes the sample there, and later releases
+do not. So no sample is counted in two ranges.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _OF_ENTITIES: Final = ("user", "client_id", "team", "broker", "quota_type", "sha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
-    """The series of one metric."""
+    """Description of series of one metric, or of sums over them."""
 
     name: str
     selector: str = ""
     """Matchers of the cluster."""
     node: tuple[str, str] | None = None
-    """A label and its value that choose one node, where a query for all would be too large."""
+    """Label and value that choose one node, if a query about all nodes would be too large."""
     by: tuple[str, ...] = ()
-    """Labels of the sums that are queried; the series themselves if empty."""
+    """Labels of the sums that are queried; empty to query the series themselves."""
     factor: float = 1.0
-    """A sample times this is in Kafka's unit."""
+    """Factor that converts a sample to Kafka's unit."""
     of_rates: bool = True
-    """False for throttle times, of which a sum is the longest."""
+    """True for usages, which are added up; False for throttle times, of which the longest is taken."""
 
     @property
     def expression(self) -> str:
@@ -52,20 +52,20 @@ class Samples:
 
 Query: TypeAlias = Callable[[Samples, float, float], str]
 """
-Function of samples, the length of a range and the step in seconds.
+Function that returns a query from a description of series, the length of a range, and the step, both in seconds.
 
-It is one of this module, or a `functools.partial` of it, so that samples in a table answer it as well.
+It must be a function of this module, or a `functools.partial` of one: samples in a table answer only these.
 """
 
 
 def quoted(text: str) -> str:
-    """Return a text as a string of PromQL, which is written as in Go: a string of JSON is one."""
+    """Return a text as a string literal of PromQL; every string of JSON is one."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def duration(seconds: float) -> str:
     """
-    Return a duration.
+    Return a duration as PromQL writes it.
 
     >>> duration(86_400), duration(7.5)
     ('86400s', '7500ms')
@@ -85,7 +85,7 @@ def targets(series: str, seconds: float) -> str:
 
 def within(seconds: float) -> str:
     """
-    Return a range without its older end.
+    Return the duration of a range that excludes its older end.
 
     >>> within(3_600)
     '3599999ms'
@@ -99,9 +99,9 @@ def quantile(samples: Samples, seconds: float, step_s: float, share: float) -> s
 
 
 def highest_hour(samples: Samples, seconds: float, step_s: float, share: float) -> str:
-    """Return the query for the highest of the quantiles of each clock hour; the range ends at a whole hour."""
-    of_hour = quantile(samples, HOUR_S, step_s, share)
-    return f"max_over_time({of_hour}[{within(seconds)}:{duration(HOUR_S)}])"
+    """Return the query for the highest quantile of any clock hour; the range must end at a whole hour."""
+    hourly = quantile(samples, HOUR_S, step_s, share)
+    return f"max_over_time({hourly}[{within(seconds)}:{duration(HOUR_S)}])"
 
 
 def highest(samples: Samples, seconds: float, step_s: float) -> str:
@@ -110,7 +110,7 @@ def highest(samples: Samples, seconds: float, step_s: float) -> str:
 
 
 def active(samples: Samples, seconds: float, step_s: float, above: float = 0.0) -> str:
-    """Return the query for the number of samples above a number in Kafka's unit; a step is a sample."""
+    """Return the query for the number of steps at which a value is above a number in Kafka's unit."""
     return f"count_over_time(({samples.expression} > {above / samples.factor!r})[{within(seconds)}:{duration(step_s)}])"
 
 
@@ -120,7 +120,7 @@ def changes(samples: Samples, seconds: float, step_s: float) -> str:
 
 
 def seen(samples: Samples, seconds: float, step_s: float) -> str:
-    """Return the query for the number of samples; without sums they are counted as they were scraped."""
+    """Return the query for the number of samples as they were scraped, or of steps at which a sum has a value."""
     return f"count_over_time({_range(samples, seconds, step_s)})"
 
 
@@ -130,44 +130,44 @@ def total(samples: Samples, seconds: float, step_s: float) -> str:
 
 
 def _range(samples: Samples, seconds: float, step_s: float) -> str:
-    """Return a range of samples as they were scraped, of sums one each step."""
+    """Return a range of samples as they were scraped; for sums, a range of their values at each step."""
     if samples.by:
         return f"({samples.expression})[{within(seconds)}:{duration(step_s)}]"
     return f"{samples.expression}[{within(seconds)}]"
 
 
 def busiest_windows(selector: str, by: Collection[str], window_s: float, seconds: float) -> str:
-    """Return the query for the greatest number of scrapes of each node in a window of each clock hour, as a range."""
-    of_windows = f"count_over_time({selector}[{within(window_s)}])"
-    greatest = f"max_over_time({of_windows}[{within(HOUR_S)}:{duration(window_s)}])"
-    return f"(max by ({','.join(by)}) ({greatest}))[{within(seconds)}:{duration(HOUR_S)}]"
+    """Return the query for the number of scrapes in the busiest window of each clock hour, by node, as a range."""
+    by_window = f"count_over_time({selector}[{within(window_s)}])"
+    busiest = f"max_over_time({by_window}[{within(HOUR_S)}:{duration(window_s)}])"
+    return f"(max by ({','.join(by)}) ({busiest}))[{within(seconds)}:{duration(HOUR_S)}]"
 
 
 def scrapes(selector: str, by: Collection[str], seconds: float) -> str:
-    """Return the query for the number of scrapes of each node in each clock hour, as a range."""
-    of_hours = f"count_over_time({selector}[{within(HOUR_S)}])"
-    return f"(max by ({','.join(by)}) ({of_hours}))[{within(seconds)}:{duration(HOUR_S)}]"
+    """Return the query for the number of scrapes in each clock hour, by node, as a range."""
+    by_hour = f"count_over_time({selector}[{within(HOUR_S)}])"
+    return f"(max by ({','.join(by)}) ({by_hour}))[{within(seconds)}:{duration(HOUR_S)}]"
 
 
 def seen_quarters(selector: str, by: Collection[str], seconds: float, step_s: float) -> str:
-    """Return the query for the quarters of an hour in which each node has samples, as a range."""
+    """Return the query for the quarters of an hour with samples, by node, as a range."""
     counts = f"count_over_time((group by ({','.join(by)}) ({selector}))[{within(900)}:{duration(step_s)}])"
     return f"{counts}[{within(seconds)}:{duration(900)}]"
 
 
 def throttles(samples: Samples, seconds: float, step_s: float) -> str:
-    """Return the query for the samples above 0, as a range: none leaves the server of a time without throttles."""
+    """Return the query for the values above 0 at each step, as a range, so that the server sends no zeros."""
     return f"({samples.expression} > 0)[{within(seconds)}:{duration(step_s)}]"
 
 
 def first_sample(selector: str, seconds: float, step_s: float) -> str:
-    """Return the query for the time of the earliest sample, looked for each step."""
+    """Return the query for the time of the earliest sample that instant queries at the steps would show."""
     return f"min(min_over_time(timestamp({selector})[{within(seconds)}:{duration(step_s)}]))"
 
 
 def ranges(begin: float, end: float, seconds: float) -> Sequence[tuple[float, float]]:
     """
-    Divide a period from its end into ranges of at most so many seconds.
+    Divide a period into ranges of `seconds`; only the first range may be shorter.
 
     >>> ranges(0, 10, 4)
     [(0, 2), (2, 6), (6, 10)]

@@ -36,7 +36,7 @@ _COLUMNS: Final = (
 
 
 def report(advice: PastAdvice, commands: Commands) -> Report:
-    """Report the limits, the changes, and the commands that would make them."""
+    """Report recommended limits, the changes from the configured quotas, and the commands for these changes."""
     past = advice.past
     return Report(
         title="Recommended quotas",
@@ -49,12 +49,12 @@ def report(advice: PastAdvice, commands: Commands) -> Report:
 
 
 def headline(advice: PastAdvice) -> str:
-    """Return the number of limits and their meaning in one sentence."""
+    """Return a sentence with the number of limits and their meaning."""
     policy, count = advice.policy, sum(limit.recommendation is not None for limit in advice.limits)
-    of_time = "of each hour of its active time" if policy.by_hour else "of its active time"
+    period_words = "of each hour of its active time" if policy.by_hour else "of its active time"
     return (
         f"{counted(count, 'limit')}, below which the rate of an entity stayed for {percent(1 - policy.share)} "
-        f"{of_time} on each node, plus {percent(policy.headroom)} of headroom."
+        f"{period_words} on each node, plus {percent(policy.headroom)} of headroom."
     )
 
 
@@ -142,21 +142,12 @@ def _blocks(advice: PastAdvice, commands: Commands) -> Iterator[Block]:
 
 
 def _row(limit: PastLimit) -> Sequence[str | Cell]:
-    kind, recommendation, present = limit.kind, limit.recommendation, limit.present
-    recommended: str | Cell = "unknown"
-    if recommendation is not None:
-        about = "≈ " if limit.sight is not Sight.WHOLE else ""
-        recommended = lower_bound(
-            f"{about}{rate(kind, recommendation.limit)}", held_back=limit.is_lower_bound, short=True
-        )
-        if present.limit is not None and present.limit != recommendation.limit:
-            up = recommendation.limit > present.limit
-            recommended = Cell(f"{'▲' if up else '▼'} {recommended}", Mark.UP if up else Mark.DOWN)
+    kind, recommendation = limit.kind, limit.recommendation
     return (
         name_of(limit.entity),
         spaced(kind.label),
         _now(limit),
-        recommended,
+        _recommended(limit),
         "unknown" if recommendation is None else rate(kind, recommendation.lowest),
         percent(limit.throttled_share),
         _WORDS[limit.sight],
@@ -166,14 +157,30 @@ def _row(limit: PastLimit) -> Sequence[str | Cell]:
     )
 
 
+def _recommended(limit: PastLimit) -> str | Cell:
+    """Return the recommended limit, marked if it is uncertain or differs from the limit of today."""
+    recommendation, present_limit = limit.recommendation, limit.present.limit
+    if recommendation is None:
+        return "unknown"
+    about = "≈ " if limit.sight is not Sight.WHOLE else ""
+    text = lower_bound(f"{about}{rate(limit.kind, recommendation.limit)}", held_back=limit.is_lower_bound, short=True)
+    if present_limit is None or present_limit == recommendation.limit:
+        return text
+    if recommendation.limit > present_limit:
+        return Cell(f"▲ {text}", Mark.UP)
+    return Cell(f"▼ {text}", Mark.DOWN)
+
+
 def _now(limit: PastLimit) -> str:
+    """Return the limit of today, with the rule that sets it."""
     present = limit.present
-    value = present.state if present.limit in {None, inf} else rate(limit.kind, present.limit or 0.0)
+    is_finite = present.limit is not None and present.limit != inf
+    value = rate(limit.kind, present.limit or 0.0) if is_finite else present.state
     return f"{value} by {shown(present.rule, 100)}" if present.rule else value
 
 
 def as_csv(advice: PastAdvice) -> str:
-    """Write a row for each limit."""
+    """Return CSV with a row for each limit."""
     return csv_of(_COLUMNS, (_values(limit) for limit in advice.limits))
 
 
@@ -242,4 +249,5 @@ def _values(limit: PastLimit) -> dict[str, Any]:
 
 
 def _advised(sight: Sight) -> float:
+    """Return the scrape interval in seconds that would see the load."""
     return 10.0 if sight is Sight.SPARSE else SEEN_BY_S

@@ -1,4 +1,4 @@
-"""The past of a cluster in a table of raw samples, of which the same questions are asked as of a server."""
+"""The past of a cluster in a table of raw samples, which answers the same questions as a Prometheus server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
@@ -22,38 +22,44 @@ from .samples import NAME, Labels, Recorded, all_files, shards_by, tracks_in
 
 _DAY_S: Final = 86_400
 _MOST_ROWS: Final = 8_000_000
-"""Number of samples that a task has in memory, of 17 bytes each; about ten times as much while they are sorted."""
+"""Largest number of samples that a task holds in memory, in 17 bytes each, and about 170 while it sorts them."""
 
-_Asked: TypeAlias = tuple[int, int, Sequence[Value]]
-"""A question and a target by their places, and the answer."""
+_NumberedAnswer: TypeAlias = tuple[int, int, Sequence[Value]]
+"""Number of the question, index of the target within the question's group, and the answer."""
+_Figure: TypeAlias = Callable[[Track, float, float], Any]
+"""Function of a track, and of begin and end of a period; None for a track without a figure."""
 
 
 class NamedBeats(Beats, Protocol):
-    """Series whose samples are the scrapes of the nodes, by the names of their metrics."""
+    """Series whose samples are the scrapes of the nodes, with the names of their metrics."""
 
     @property
     def names(self) -> Sequence[str]:
-        """Return the names of these metrics."""
+        """Return the names of the metrics."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class _Series:
-    """The series of one target of a group, by `series_id`."""
+class _TargetSeries:
+    """The series of one target."""
 
     group: int
+    """Number of the target's group."""
     target: int
+    """Index of the target within the group."""
     numbers: tuple[int, ...]
+    """`series_id` of each series."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Targets of one shard, or of any, and the questions about their groups in a part of the period."""
+    """Targets, and the questions about their groups in a part of the period."""
 
     files: Sequence[File]
-    series: Sequence[_Series]
+    """Files that have the series of the targets."""
+    series: Sequence[_TargetSeries]
     questions: Mapping[int, Sequence[tuple[int, Question]]]
-    """Numbered questions by group; their groups are left out, but for how they are asked for."""
+    """Questions with their numbers, by the number of the group; their groups have no targets."""
     step_s: float
 
 
@@ -71,78 +77,80 @@ class TableStore(Store):
     def answers(
         self, questions: Sequence[Question], step_s: float, progress: Progress | None = None
     ) -> Iterator[tuple[str, Target, Answer]]:
-        """Yield the answers, which are computed where the samples are read: by tasks of a shard and some days each."""
-        groups = {id(one.group): one.group for one in questions}
-        places = {number: place for place, number in enumerate(groups)}
-        targets = [self._targets(place, group) for place, group in enumerate(groups.values())]
-        tasks = self._tasks(questions, places, [series for _, series in targets], step_s)
-        for answered in self.engine.map(partial(_answered, self.table), tasks, progress):
-            for number, target, values in answered:
+        """Yield the answers, which tasks compute that read some shards for some days."""
+        groups = {id(question.group): question.group for question in questions}
+        group_numbers = {group_id: number for number, group_id in enumerate(groups)}
+        targets = [self._targets(number, group) for number, group in enumerate(groups.values())]
+        numbered = [(group_numbers[id(question.group)], number, question) for number, question in enumerate(questions)]
+        tasks = self._tasks(numbered, [series for _, group_series in targets for series in group_series], step_s)
+        for answers in self.engine.map(partial(_answered, self.table), tasks, progress):
+            for number, target, values in answers:
                 question = questions[number]
-                known = targets[places[id(question.group)]][0][target]
-                yield question.name, known, Answer({}, values)
+                targets_of_group, _ = targets[group_numbers[id(question.group)]]
+                yield question.name, targets_of_group[target], Answer({}, values)
 
-    def _targets(self, place: int, group: Group) -> tuple[list[Target], list[_Series]]:
-        """Return the targets of a group, and the series of each."""
+    def _targets(self, group_number: int, group: Group) -> tuple[list[Target], list[_TargetSeries]]:
+        """Return the targets of a group that have series in the table, and the series of each."""
         numbers: dict[Key, list[int]] = defaultdict(list)
-        for number, one in self.series.items():
-            labels = one.labels
+        for number, recorded in self.series.items():
+            labels = recorded.labels
             if labels[NAME] == group.samples.name:
                 by = group.samples.by
                 key = key_of({label: labels.get(label, "") for label in by} if by else labels)
                 if key in group.targets:
                     numbers[key].append(number)
-        series = [_Series(place, target, tuple(of)) for target, of in enumerate(numbers.values())]
+        series = [
+            _TargetSeries(group_number, target, tuple(series_numbers))
+            for target, series_numbers in enumerate(numbers.values())
+        ]
         return [group.targets[key] for key in numbers], series
 
     def _tasks(
-        self,
-        questions: Sequence[Question],
-        places: Mapping[int, int],
-        series: Sequence[Sequence[_Series]],
-        step_s: float,
+        self, questions: Sequence[tuple[int, int, Question]], series: Sequence[_TargetSeries], step_s: float
     ) -> list[_Task]:
-        by_shard: dict[int | None, list[_Series]] = defaultdict(list)
-        for of_group in series:
-            for one in of_group:
-                shards = {self.series[number].shard for number in one.numbers}
-                # sums over entities of several shards read all of them
-                by_shard[shards.pop() if len(shards) == 1 else None].append(one)
-        most = max((len(of_shard) for of_shard in by_shard.values()), default=1)
-        days = max(1, int(_MOST_ROWS * step_s / _DAY_S) // max(1, most))
-        parts: dict[int, list[tuple[int, Question]]] = defaultdict(list)
-        for number, question in enumerate(questions):
-            parts[int((question.end - 1) // (days * _DAY_S))].append((number, question))
-        files = shards_by(self.table, self.table.files())
+        """Return the tasks that answer questions, which have the number of their group and their own."""
+        by_shard: dict[int | None, list[_TargetSeries]] = defaultdict(list)
+        for target_series in series:
+            # a sum over entities of several shards reads all shards
+            shards = {self.series[number].shard for number in target_series.numbers}
+            by_shard[shards.pop() if len(shards) == 1 else None].append(target_series)
+        largest_shard = max((len(in_shard) for in_shard in by_shard.values()), default=1)
+        days = max(1, int(_MOST_ROWS * step_s / _DAY_S) // max(1, largest_shard))
+        parts: dict[int, list[tuple[int, int, Question]]] = defaultdict(list)
+        for group, number, question in questions:
+            parts[int((question.end - 1) // (days * _DAY_S))].append((group, number, question))
+        files_by_shard = shards_by(self.table, self.table.files())
         tasks = []
         for _, part in sorted(parts.items()):
-            begin, end = min(asked.begin for _, asked in part), max(asked.end for _, asked in part)
-            of_groups: dict[int, list[tuple[int, Question]]] = defaultdict(list)
-            for number, question in part:
-                of_groups[places[id(question.group)]].append((number, _without_targets(question)))
-            for shard, of_shard in by_shard.items():
-                read = all_files(files) if shard is None else files[shard]
-                chosen = [
-                    file for file in read if file.overlaps(round(begin * 1_000) - LOOKBACK_MS, round(end * 1_000) + 1)
-                ]
-                asked_of = [one for one in of_shard if one.group in of_groups]
-                tasks += [_Task(chosen, some, of_groups, step_s) for some in _divided(asked_of, (end - begin) / step_s)]
+            begin = min(question.begin for _, _, question in part)
+            end = max(question.end for _, _, question in part)
+            by_group: dict[int, list[tuple[int, Question]]] = defaultdict(list)
+            for group, number, question in part:
+                by_group[group].append((number, _without_targets(question)))
+            first_ms, last_ms = round(begin * 1_000) - LOOKBACK_MS, round(end * 1_000) + 1
+            for shard, in_shard in by_shard.items():
+                files = all_files(files_by_shard) if shard is None else files_by_shard[shard]
+                files_of_part = [file for file in files if file.overlaps(first_ms, last_ms)]
+                asked = [target_series for target_series in in_shard if target_series.group in by_group]
+                for task_series in _divided(asked, (end - begin) / step_s):
+                    tasks.append(_Task(files_of_part, task_series, by_group, step_s))  # noqa: PERF401 - two loops deep
         return tasks
 
     def latest(self, names: Collection[str], at: float) -> list[tuple[Labels, float]]:
-        """Return the labels and the values that series of some metrics have at a Unix time."""
+        """Return the labels and the value, at a Unix time, of all series of some metrics that have one."""
         by_shard: dict[int, list[int]] = defaultdict(list)
-        for number, one in self.series.items():
-            if one.labels[NAME] in names:
-                by_shard[one.shard].append(number)
+        for number, recorded in self.series.items():
+            if recorded.labels[NAME] in names:
+                by_shard[recorded.shard].append(number)
         files = shards_by(self.table, self.table.files())
-        tasks = [(tuple(files[shard]), tuple(numbers), at) for shard, numbers in by_shard.items()]
-        found = chain.from_iterable(map(partial(_latest_in, self.table), tasks))  # a few minutes of samples
-        return [(self.series[number].labels, value) for number, value in found]
+        latest: list[tuple[int, float]] = []
+        for shard, numbers in by_shard.items():  # in this process, as it reads only a few minutes of samples
+            latest += _latest_in(self.table, files[shard], numbers, at)
+        return [(self.series[number].labels, value) for number, value in latest]
 
     def begin_of(self, beat: NamedBeats, begin: float, end: float) -> float:
-        """Return the first hour of a period that is seen whole. Raises `NoSamples` if there is none."""
-        # here and day by day, as the first day nearly always has one
+        """Return the begin of the first hour of a period that is seen whole. Raises `NoSamples` if there is none."""
+        # in this process and day by day, as the first day nearly always has a sample
         for _, tasks in groupby(self._surveys(beat, begin, end, _first, days=1), key=lambda task: task.begin):
             firsts = [first for task in tasks for _, first in _figures_in(self.table, task)]
             if firsts:
@@ -156,23 +164,21 @@ class TableStore(Store):
         """Return the scrapes of each node in a period of whole hours. Raises `NoSamples` if there is none."""
         hours: dict[Scraped, dict[int, Hour]] = defaultdict(dict)
         for scraped, by_hour in self._surveyed(beat, begin, end, _scrapes):
-            of_node = hours[scraped]
             for hour, (busiest, count) in by_hour.items():
-                known = of_node.get(hour, Hour(0.0, 0.0))
-                of_node[hour] = Hour(max(known.busiest, busiest), max(known.scrapes, count))
+                # of several series that show scrapes, the larger numbers count
+                so_far = hours[scraped].get(hour, Hour(0.0, 0.0))
+                hours[scraped][hour] = Hour(max(so_far.busiest, busiest), max(so_far.scrapes, count))
         return nodes_by_hours(hours, end - begin)
 
     def gaps_of(self, beat: NamedBeats, begin: float, end: float, step_s: float) -> list[tuple[str, float, float]]:
-        """Return the times without a sample of a node: its name, begin and end."""
+        """Return the node, begin and end of all times without a sample, in quarters of an hour."""
         seen: dict[str, set[int]] = {node: set() for node in beat.node_of.values()}
         for (node, _), quarters in self._surveyed(beat, begin, end, partial(_quarters, step_s)):
             seen[node].update(quarters)
         return gaps_between(seen, begin, end)
 
-    def _surveyed(
-        self, beat: NamedBeats, begin: float, end: float, figure: Callable[[Track, float, float], Any]
-    ) -> Iterator[tuple[Scraped, Any]]:
-        """Yield a figure of each series that shows scrapes of a node, for each part of the period; None is left out."""
+    def _surveyed(self, beat: NamedBeats, begin: float, end: float, figure: _Figure) -> Iterator[tuple[Scraped, Any]]:
+        """Yield the figures of all series that show scrapes of a node, for each part of the period."""
         for figures in self.engine.map(partial(_figures_in, self.table), self._surveys(beat, begin, end, figure)):
             yield from figures
 
@@ -181,17 +187,19 @@ class TableStore(Store):
         beat: NamedBeats,
         begin: float,
         end: float,
-        figure: Callable[[Track, float, float], Any],
+        figure: _Figure,
         days: int | None = None,
     ) -> list[_Survey]:
-        """Return the tasks of a survey, by time, of so many days each, or as many as fit in memory."""
+        """Return the tasks for the figures of a period, in order of time; a task has `days`, or as many as fit."""
         by_shard: dict[int, dict[int, Scraped]] = defaultdict(dict)
-        for number, one in self.series.items():
-            scraped = scraped_by(beat, one.labels) if one.labels[NAME] in beat.names else None
+        for number, recorded in self.series.items():
+            scraped = scraped_by(beat, recorded.labels) if recorded.labels[NAME] in beat.names else None
             if scraped is not None:
-                by_shard[one.shard][number] = scraped
-        most = max(map(len, by_shard.values()), default=1)
-        length_s = (days or max(1, int(_MOST_ROWS * SHORTEST_S / _DAY_S) // most)) * _DAY_S
+                by_shard[recorded.shard][number] = scraped
+        if days is None:
+            largest_shard = max(map(len, by_shard.values()), default=1)
+            days = max(1, int(_MOST_ROWS * SHORTEST_S / _DAY_S) // largest_shard)
+        length_s = days * _DAY_S
         files = shards_by(self.table, self.table.files())
         return [
             _Survey(files[shard], numbers, since, min(end, since + length_s), figure)
@@ -200,34 +208,37 @@ class TableStore(Store):
         ]
 
 
-def _latest_in(table: Table, task: tuple[Sequence[File], Sequence[int], float]) -> list[tuple[int, float]]:
-    files, numbers, at = task
+def _latest_in(table: Table, files: Sequence[File], numbers: Sequence[int], at: float) -> list[tuple[int, float]]:
+    """Return the `series_id` and the value at a Unix time of all series that have one."""
     latest = []
     for number, track in tracks_in(table, files, numbers, at, at).items():
-        (value,), (there,) = track.at(np.array([round(at * 1_000)]))
-        if there:
+        (value,), (has_value,) = track.at(np.array([round(at * 1_000)]))
+        if has_value:
             latest.append((number, float(value)))
     return latest
 
 
 @dataclass(frozen=True, slots=True)
 class _Survey:
-    """Series of one shard that show scrapes, and a part of the period."""
+    """Task for the figures of series of one shard that show scrapes, in a part of the period."""
 
     files: Sequence[File]
     scraped: Mapping[int, Scraped]
+    """Node and server by `series_id`."""
     begin: float
     end: float
-    figure: Callable[[Track, float, float], Any]
+    figure: _Figure
 
 
 def _figures_in(table: Table, task: _Survey) -> list[tuple[Scraped, Any]]:
+    """Return the figures of a task that are not None."""
     tracks = tracks_in(table, task.files, task.scraped, task.begin, task.end)
     figures = ((task.scraped[number], task.figure(track, task.begin, task.end)) for number, track in tracks.items())
     return [(scraped, figure) for scraped, figure in figures if figure is not None]
 
 
 def _first(track: Track, begin: float, end: float) -> float | None:
+    """Return the time of the first sample in a period, a Unix time in seconds; None without one."""
     times = track.times_ms[~track.ended]
     times = times[(times > begin * 1_000) & (times <= end * 1_000)]
     return float(times[0]) / 1_000 if len(times) else None
@@ -238,7 +249,7 @@ def _scrapes(track: Track, begin: float, end: float) -> Mapping[int, tuple[float
 
 
 def _quarters(step_s: float, track: Track, begin: float, end: float) -> list[int]:
-    """Return the quarters of an hour since 1970 with a step that has a value; a step counts for the one it ends."""
+    """Return the numbers of quarters of an hour with a value at a step; a step at a border is in the earlier one."""
     window = Window([track], Samples(name=""), begin, end, step_s)
     times: Times = window.steps[0]
     quarters: list[int] = np.unique((times - 1) // (QUARTER_S * 1_000)).tolist()
@@ -246,38 +257,42 @@ def _quarters(step_s: float, track: Track, begin: float, end: float) -> list[int
 
 
 def _without_targets(question: Question) -> Question:
-    """Return a question without what the driver alone needs, so that little is sent."""
+    """Return a question without the targets of its group, which workers do not need."""
     return replace(question, group=replace(question.group, targets={}))
 
 
-def _divided(series: Sequence[_Series], samples: float) -> Iterator[Sequence[_Series]]:
-    """Yield targets by as many as one task can have in memory, each series with a number of samples."""
-    some: list[_Series] = []
-    count = 0.0
-    for one in series:
-        if some and count + len(one.numbers) * samples > _MOST_ROWS:
-            yield some
-            some, count = [], 0.0
-        some.append(one)
-        count += len(one.numbers) * samples
-    if some:
-        yield some
+def _divided(series: Sequence[_TargetSeries], samples: float) -> Iterator[Sequence[_TargetSeries]]:
+    """Divide targets among tasks, by the memory of a task; each series has about `samples` samples."""
+    chunk: list[_TargetSeries] = []
+    rows = 0.0
+    for target_series in series:
+        target_rows = len(target_series.numbers) * samples
+        if chunk and rows + target_rows > _MOST_ROWS:
+            yield chunk
+            chunk, rows = [], 0.0
+        chunk.append(target_series)
+        rows += target_rows
+    if chunk:
+        yield chunk
 
 
-def _answered(table: Table, task: _Task) -> list[_Asked]:
+def _answered(table: Table, task: _Task) -> list[_NumberedAnswer]:
     """Answer the questions of a task."""
-    questions = [one for of_group in task.questions.values() for _, one in of_group]
-    begin, end = min(one.begin for one in questions), max(one.end for one in questions)
-    tracks = tracks_in(table, task.files, {number for one in task.series for number in one.numbers}, begin, end)
-    answers: list[_Asked] = []
-    for one in task.series:
-        of_target = [tracks[number] for number in one.numbers if number in tracks]
+    questions = [question for group_questions in task.questions.values() for _, question in group_questions]
+    begin, end = min(question.begin for question in questions), max(question.end for question in questions)
+    numbers = {number for target_series in task.series for number in target_series.numbers}
+    tracks = tracks_in(table, task.files, numbers, begin, end)
+    answers: list[_NumberedAnswer] = []
+    for target_series in task.series:
+        target_tracks = [tracks[number] for number in target_series.numbers if number in tracks]
+        if not target_tracks:
+            continue
         windows: dict[tuple[float, float], Window] = {}
-        for number, question in task.questions[one.group] if of_target else ():
+        for number, question in task.questions[target_series.group]:
             span = question.begin, question.end
             if span not in windows:
-                windows[span] = Window(of_target, question.group.samples, *span, task.step_s)
+                windows[span] = Window(target_tracks, question.group.samples, *span, task.step_s)
             values = answer(question.query, windows[span])
             if values:
-                answers.append((number, one.target, values))
+                answers.append((number, target_series.target, values))
     return answers

@@ -1,7 +1,7 @@
 """
-The protocol of remote read: protobuf, packed by snappy, of raw samples with their staleness markers.
+The protocol of remote read: raw samples with their staleness markers as protobuf, compressed with snappy.
 
-Messages: https://github.com/prometheus/prometheus/blob/main/prompb/remote.proto. Samples are asked for as such, not as
+Messages: https://github.com/prometheus/prometheus/blob/main/prompb/remote.proto. Requests ask for samples, and not for
 streamed chunks: a slice is small, and no library for Python decodes chunks.
 """
 
@@ -30,7 +30,7 @@ _EQUAL, _MATCHES = 0, 2
 _STALE: Final = 0x7FF0_0000_0000_0002
 """Bits of the NaN with which a series ends (`model/value/value.go`)."""
 _MOST_BYTES: Final = 1 << 29
-"""Greatest size of an answer in bytes, unpacked."""
+"""Largest size of an uncompressed answer in bytes."""
 _FIELDS: Final = {
     "ReadRequest": (("queries", 1, "Query", True),),
     "ReadResponse": (("results", 1, "QueryResult", True),),
@@ -45,18 +45,19 @@ _FIELDS: Final = {
     "Label": (("name", 1, "string", False), ("value", 2, "string", False)),
     "Sample": (("value", 1, "double", False), ("timestamp", 2, "int64", False)),
 }
-"""Fields of the messages that are used: name, number, type, and whether there are several. An enum is an integer."""
+"""Name, number, type, and whether it is repeated, of the fields that are used, by message. An enum is an integer."""
 
 
 class NotRemoteRead(PipelineError):
-    """The answer of a server is none of remote read."""
+    """The answer of a server does not follow the protocol of remote read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matchers:
-    """Labels that the series of a request have: one value of a label, or one of some."""
+    """Matchers of series: each label must have one of its values."""
 
     values: Mapping[str, Sequence[str]]
+    """Values by label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +68,15 @@ class RawSeries:
     times_ms: Times
     values: Floats
     ended: Any
-    """Array that is true for staleness markers."""
+    """Mask of staleness markers."""
 
 
 def request_of(queries: Sequence[Matchers], begin_ms: int, end_ms: int) -> bytes:
-    """Return the body of a request for the samples of some series from a time to another, both included."""
+    """Return the body of a request for the samples of some series from one time to another, both included."""
     request = _messages()["ReadRequest"]()
-    for one in queries:
+    for matchers in queries:
         query = request.queries.add(start_timestamp_ms=begin_ms, end_timestamp_ms=end_ms)
-        for label, values in one.values.items():
+        for label, values in matchers.values.items():
             if len(values) == 1:
                 query.matchers.add(type=_EQUAL, name=label, value=values[0])
             else:
@@ -85,7 +86,7 @@ def request_of(queries: Sequence[Matchers], begin_ms: int, end_ms: int) -> bytes
 
 
 def series_of(body: bytes) -> list[RawSeries]:
-    """Return the series in an answer. Raises `NotRemoteRead`."""
+    """Return the series with samples in the body of an answer. Raises `NotRemoteRead`."""
     from google.protobuf.message import DecodeError  # noqa: PLC0415 - of an extra
 
     response = _messages()["ReadResponse"]()
@@ -96,14 +97,15 @@ def series_of(body: bytes) -> list[RawSeries]:
             f"the answer to a remote read cannot be decoded ({type(error).__name__}): what server is at this address?"
         ) from None
     return [
-        RawSeries({label.name: label.value for label in one.labels}, *_samples(one.samples))
+        RawSeries({label.name: label.value for label in series.labels}, *_samples(series.samples))
         for result in response.results
-        for one in result.timeseries
-        if one.samples
+        for series in result.timeseries
+        if series.samples
     ]
 
 
 def _samples(samples: Sequence[Any]) -> tuple[Times, Floats, Any]:
+    """Return the times in ms, the values, and the mask of staleness markers of some samples."""
     count = len(samples)
     times = np.fromiter((sample.timestamp for sample in samples), np.int64, count)
     values = np.fromiter((sample.value for sample in samples), np.float64, count)
@@ -111,7 +113,7 @@ def _samples(samples: Sequence[Any]) -> tuple[Times, Floats, Any]:
 
 
 def _unpacked(body: bytes) -> bytes:
-    """Return the content of a block of snappy, which begins with its size. Raises ``ValueError``."""
+    """Return the content of a block of snappy, which begins with the size of the content. Raises ``ValueError``."""
     size = shift = 0
     for byte in body[:5]:
         size |= (byte & 0x7F) << shift
@@ -126,7 +128,7 @@ def _unpacked(body: bytes) -> bytes:
 
 def _escaped(value: str) -> str:
     r"""
-    Return a value as an expression of RE2, which matches it alone.
+    Return a regular expression of RE2 that matches only this value.
 
     >>> _escaped("broker-1.corp:9404")
     'broker-1\\.corp:9404'
@@ -136,7 +138,7 @@ def _escaped(value: str) -> str:
 
 @cache
 def _messages() -> Mapping[str, Any]:
-    """Return the classes of the messages. Raises `MissingExtra`."""
+    """Return the classes of the messages by name. Raises `MissingExtra`."""
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: PLC0415 - of an extra
     except ModuleNotFoundError:

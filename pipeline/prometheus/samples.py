@@ -1,8 +1,9 @@
 """
-The table of raw samples of clients: its columns, its series, and tracks of its rows.
+The table of raw samples of clients: its columns, its series, and its rows as tracks.
 
-A row is a sample. The first row of each series and UTC day in a slice of an ingest has the series's labels, so that the
-table needs no other, and each day can be read alone. Files are of one UTC day and one shard of entities.
+A row is a sample. In a slice of an ingest, the first row of each series and UTC day has the labels of the series. So
+there is no second table for labels, and a day can be read alone. A file has rows of one UTC day and one shard of
+entities.
 """
 
 from __future__ import annotations
@@ -46,18 +47,18 @@ Labels: TypeAlias = Mapping[str, str]
 
 
 def series_id(labels: Labels) -> int:
-    """Return the number of a series by its labels, among which is its name."""
+    """Return the number of a series by its labels, which include the name."""
     digest = hashlib.blake2b(labels_text(labels).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
 
 
 def labels_text(labels: Labels) -> str:
-    """Return labels as JSON, in the order of their names; an empty value is none, as in Prometheus."""
+    """Return labels as JSON, sorted by name; a label with an empty value is left out, as in Prometheus."""
     return json.dumps({name: value for name, value in sorted(labels.items()) if value}, separators=(",", ":"))
 
 
 def samples_layout(series: int) -> TableLayout:
-    """Return the layout of a table for so many series."""
+    """Return the layout of a table for a number of series."""
     shards = min(_MOST_SHARDS, 1 + series // _SERIES_A_SHARD)
     return TableLayout(shard_of="entity", shards=shards, day_of="timestamp")
 
@@ -68,29 +69,29 @@ class Recorded:
 
     labels: Labels
     shard: int
-    """The shard of its entity."""
+    """Shard of the entity."""
 
 
 def recorded_in(table: Table, engine: Engine, begin: float, end: float) -> dict[int, Recorded]:
-    """Return the series of the days of a period, Unix times in seconds, by `series_id`."""
+    """Return the series of the UTC days of a period, Unix times in seconds, by `series_id`."""
     first_ms, last_ms = round(begin * 1_000), round(end * 1_000)
-    # by day, as a series may have its labels on a row of the day before the period
+    # whole days, as the row with the labels of a series may lie before the period
     days = range(first_ms // DAY_MS, last_ms // DAY_MS + 1)
-    by_shard = {
-        shard: of_days
-        for shard, files in table.shards().items()
-        if (of_days := tuple(file for file in files if file.day in days))
-    }
-    found = engine.map(partial(_labels_in, table), [*by_shard.values()])
+    files_by_shard: dict[int, Sequence[File]] = {}
+    for shard, files in table.shards().items():
+        files_of_days = tuple(file for file in files if file.day in days)
+        if files_of_days:
+            files_by_shard[shard] = files_of_days
+    texts_by_shard = engine.map(partial(_labels_in, table), [*files_by_shard.values()])
     recorded: dict[int, Recorded] = {}
-    for shard, texts in zip(by_shard, found, strict=True):
+    for shard, texts in zip(files_by_shard, texts_by_shard, strict=True):
         for labels in map(json.loads, texts):
             recorded[series_id(labels)] = Recorded(labels, shard)
     return recorded
 
 
 def _labels_in(table: Table, files: Sequence[File]) -> list[str]:
-    """Return the labels of the series in files; of other columns, which have a value in each row, nothing is read."""
+    """Return the labels of the series in some files, as JSON, each once. No other column is read."""
     texts: dict[str, None] = {}
     for batch in table.batches(files, ["labels"]):
         texts.update(dict.fromkeys(filter(None, batch.column("labels").drop_null().to_pylist())))
@@ -98,7 +99,7 @@ def _labels_in(table: Table, files: Sequence[File]) -> list[str]:
 
 
 def origins_in(table: Table) -> list[Labels]:
-    """Return where the samples of a table are from, ingest by ingest, which is in files of its own (`ORIGIN_DAY`)."""
+    """Return the origins of the samples in a table, one for each ingest, from files of their own (`ORIGIN_DAY`)."""
     files = [file for file in table.files_of("") if file.day == ORIGIN_DAY]
     return [labels for labels in map(json.loads, _labels_in(table, files)) if labels[NAME] == ORIGIN]
 
@@ -107,19 +108,19 @@ def tracks_in(
     table: Table, files: Sequence[File], numbers: Iterable[int], begin: float, end: float
 ) -> dict[int, Track]:
     """
-    Return the samples of some series from `LOOKBACK_MS` before a time up to another.
+    Return the samples of some series in a range, and in the `LOOKBACK_MS` before it, by `series_id`.
 
     Args:
-        table: the table.
-        files: its files with these series.
-        numbers: their `series_id`.
-        begin: Unix time in seconds.
-        end: likewise, which is in the range.
+        table: table of samples.
+        files: files of the table that have the series.
+        numbers: `series_id` of each series.
+        begin: begin of the range, Unix time in seconds.
+        end: end of the range, Unix time in seconds, which is part of it.
 
     """
     since, until = round(begin * 1_000) - LOOKBACK_MS, round(end * 1_000)
     wanted = np.fromiter(numbers, np.int64)
-    columns: list[tuple[Times, Times, Floats, npt.NDArray[np.bool_]]] = []
+    chunks: list[tuple[Times, Times, Floats, npt.NDArray[np.bool_]]] = []
     for batch in table.batches([file for file in files if file.overlaps(since, until + 1)], _READ):
         times, series = (np.asarray(batch.column(name).to_numpy(), np.int64) for name in _READ[:2])
         chosen = (times > since) & (times <= until) & np.isin(series, wanted)
@@ -127,12 +128,12 @@ def tracks_in(
             value = batch.column("value")
             values = np.asarray(value.to_numpy(zero_copy_only=False), np.float64)
             ended = np.asarray(value.is_null().to_numpy(zero_copy_only=False), np.bool_)
-            columns.append((times[chosen], series[chosen], values[chosen], ended[chosen]))
-    if not columns:
+            chunks.append((times[chosen], series[chosen], values[chosen], ended[chosen]))
+    if not chunks:
         return {}
-    of_times, of_series, of_values, of_ends = zip(*columns, strict=True)
-    times, series = np.concatenate(of_times), np.concatenate(of_series)
-    values, ended = np.concatenate(of_values), np.concatenate(of_ends)
+    time_chunks, series_chunks, value_chunks, ended_chunks = zip(*chunks, strict=True)
+    times, series = np.concatenate(time_chunks), np.concatenate(series_chunks)
+    values, ended = np.concatenate(value_chunks), np.concatenate(ended_chunks)
     order = np.argsort(series, kind="stable")
     numbers_in_order, firsts = np.unique(series[order], return_index=True)
     return {
@@ -142,24 +143,28 @@ def tracks_in(
 
 
 def rows_of(series: Iterable[tuple[Labels, str, Times, Floats, Sequence[bool]]]) -> pa.Table:
-    """Return rows of the table from series: labels, entity, times in ms, values, and whether the series ended there."""
-    tables = [_rows(*one) for one in series]
+    """
+    Return rows of the table.
+
+    A series has its labels, entity, times in ms, values, and a flag for each time at which it ended.
+    """
+    tables = [_rows(labels, entity, times, values, ended) for labels, entity, times, values, ended in series]
     return pa.concat_tables(tables) if tables else SAMPLES.empty_table()
 
 
 def _rows(labels: Labels, entity: str, times_ms: Times, values: Floats, ended: Sequence[bool]) -> pa.Table:
     count = len(times_ms)
-    # on each day, as files are of one, and those of other days may not be read, or be dropped
+    # labels on every day, as a file has one day, and files of other days may not be read, or be dropped
     _, firsts = np.unique(times_ms // DAY_MS, return_index=True)
-    places = np.full(count, 1, np.int32)
-    places[firsts] = 0
+    text_or_null = np.full(count, 1, np.int32)
+    text_or_null[firsts] = 0
     texts = pa.array([labels_text(labels), None], pa.string())
     columns = [
         pa.array(times_ms, pa.int64()),
         pa.array(np.full(count, series_id(labels)), pa.int64()),
         pa.array(values, pa.float64(), mask=np.asarray(ended, np.bool_)),
         pa.repeat(pa.scalar(entity, pa.string()), count),
-        texts.take(pa.array(places, pa.int32())),
+        texts.take(pa.array(text_or_null, pa.int32())),
     ]
     return pa.table(columns, schema=SAMPLES)
 
@@ -169,7 +174,7 @@ def shards_by(table: Table, files: Iterable[File]) -> dict[int, tuple[File, ...]
     by_shard: dict[int, list[File]] = {shard: [] for shard in range(table.layout.shards)}
     for file in files:
         by_shard[file.shard].append(file)
-    return {shard: tuple(of_shard) for shard, of_shard in by_shard.items()}
+    return {shard: tuple(shard_files) for shard, shard_files in by_shard.items()}
 
 
 def all_files(by_shard: Mapping[int, Sequence[File]]) -> list[File]:

@@ -1,4 +1,4 @@
-"""Names under which candidate quotas would measure what brokers have measured under others, if samples tell it."""
+"""Names under which candidate quotas would measure entities that brokers measured under other names."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from quotascope.metrics.kafka.rules import RuleTable
 from quotascope.quotas import unnamed
 
 Names: TypeAlias = tuple[str, str]
-"""User and client-id of an entity; empty for one that it is not measured by."""
+"""User and client-id of an entity; a name is empty if the broker measures without it."""
 Name: TypeAlias = str | DefaultType | None
 
 
 class TagsOf:
     """
-    The names under which the rules of one quota type would measure what brokers have measured.
+    The names under which the rules of one quota type would measure the entities that brokers measured.
 
-    What brokers measured together cannot be told apart again; what they measured apart is added up, if all of it is.
+    Entities that brokers measured together cannot be told apart again. Entities that they measured apart can be added
+    up, if samples have all of them.
 
     Args:
         table: rules of the quota type.
@@ -31,7 +32,7 @@ class TagsOf:
     def __init__(self, table: RuleTable, measured: Iterable[Names]) -> None:
         self._table = table
         self._by_name: dict[tuple[int, str], list[Names]] = defaultdict(list)
-        """Measured entities by the place and the value of a name."""
+        """Measured entities by the value of a name, and its index in `Names`."""
         for names in measured:
             for place, name in enumerate(names):
                 if name:
@@ -39,42 +40,46 @@ class TagsOf:
         self._other = unnamed(table)
         self._has_users = any(entity.user is not None for entity in table)
         self._clients: dict[Name, list[str]] = defaultdict(list)
-        """Client-ids of the rules by their user; for users without rules of their own, one of a list stands for all."""
+        """Client-ids of the rules by the rules' user."""
         for entity in table:
             if isinstance(entity.client_id, str):
                 self._clients[entity.user].append(entity.client_id)
         self._is_whole: dict[Names, bool] = {}
-        """Sums that were looked at, with whether all that they consist of was measured apart."""
+        """True if samples have all parts of a sum, by the names of the sum; a cache."""
 
     def names(self, names: Names) -> tuple[Names | None, str]:
-        """Return the names for an entity as brokers measured it, or None and the reason why samples do not tell it."""
+        """
+        Return the names under which the rules would measure an entity that brokers measured.
+
+        The second value is empty. If samples do not show what the rules would measure, return None and the reason.
+        """
         table, (user, client_id) = self._table, names
         if user and client_id:
-            return self._of_pair(names)
+            return self._names_of_pair(names)
         if user:
-            together = table.metric_tags(user, self._other) == names and not self._tells_clients_apart(user)
+            stays_one = table.metric_tags(user, self._other) == names and not self._tells_clients_apart(user)
             reason = "brokers measured its client-ids together, and the candidate limits them apart"
         else:
             # any rule with a user may apply to some of the users of the client-id
-            together = table.metric_tags(self._other, client_id) == names and not self._has_users
+            stays_one = table.metric_tags(self._other, client_id) == names and not self._has_users
             reason = "brokers measured its users together, and the candidate limits them apart"
-        return (names, "") if together else (None, reason)
+        return (names, "") if stays_one else (None, reason)
 
-    def _of_pair(self, names: Names) -> tuple[Names | None, str]:
+    def _names_of_pair(self, names: Names) -> tuple[Names | None, str]:
+        """Return the same as `names`, for an entity that brokers measured by user and client-id."""
         tags = self._table.metric_tags(*names)
         if tags == names:
             return tags, ""
-        whole = self._is_whole.get(tags)
-        if whole is None:
+        if tags not in self._is_whole:
             place = 0 if tags[0] else 1
-            of_name = self._by_name[place, tags[place]]
-            whole = all(all(pair) and self._table.metric_tags(*pair) == tags for pair in of_name)
-            self._is_whole[tags] = whole
+            parts = self._by_name[place, tags[place]]
+            self._is_whole[tags] = all(all(part) and self._table.metric_tags(*part) == tags for part in parts)
         reason = "some of its clients are measured otherwise, so that the sum is in no sample"
-        return (tags, "") if whole else (None, reason)
+        return (tags, "") if self._is_whole[tags] else (None, reason)
 
     def _tells_clients_apart(self, user: str) -> bool:
-        """Return whether some client-id of a user would be measured apart from the user's others."""
-        of_others = (self._clients.get(name, [])[:1] for name in (DEFAULT, None))
-        clients = chain(self._clients.get(user, ()), *of_others)
+        """Return whether the rules would measure some client-id of a user apart from the user's other client-ids."""
+        # of the rules for other users and for all users, one client-id stands for the others
+        any_user = (self._clients.get(name, [])[:1] for name in (DEFAULT, None))
+        clients = chain(self._clients.get(user, ()), *any_user)
         return any(self._table.metric_tags(user, client_id) != (user, "") for client_id in clients)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from typing import Any, Final
@@ -19,12 +19,12 @@ from ..rates import rate
 from ..table import Progress
 from . import promql
 from .evidence import Evidence, Sight, answered, by_node, worst
-from .past import NoSamples, Past
+from .past import Measured, NoSamples, Past
 
 LEAST_GAP: Final = 0.001
 """Part of the period without samples from which on an amount is a lower bound."""
 SEEN_BY_S: Final = 1.0
-"""Scrape interval in seconds that sums up bursts: a rate is above 0 for 11 s, in a whole number of scrapes."""
+"""Longest scrape interval, in seconds, with which sums of bursts are good: a rate is above 0 for a few scrapes only."""
 _OF_BYTES: Final = (QuotaType.PRODUCE, QuotaType.FETCH)
 _HEADS: Final = ("entity", "#used", "#share", "#mean", "#active", "#coverage", "samples")
 _COLUMNS: Final = (
@@ -54,16 +54,16 @@ class PastUsage:
     client_id: str | None
     kind: QuotaType
     evidence: Evidence
-    """Sums of all nodes: amounts are bytes, seconds of a thread, or mutations."""
+    """Sums over all nodes. The amount is in bytes, seconds of a thread, or mutations."""
     sight: Sight
     coverage: float
-    """Part of the period with samples of its nodes, from 0 to 1: that of the node with fewest."""
+    """Part of the period with samples, from 0 to 1, of the entity's node with the fewest."""
     team: str | None = None
-    """Label of a team, of which this is the sum; None for an entity."""
+    """Label of the team, if this is the usage of a team; None for an entity."""
 
     @property
     def amount(self) -> float | None:
-        """Amount; None if no sample shows any of an active entity, or a sample is no number (NaN or infinite)."""
+        """Amount; None if it is unknown: no sample shows an active entity, or a sample is NaN or infinite."""
         amount = self.evidence.amount
         return None if self.sight is Sight.UNSEEN or not math.isfinite(amount) else amount
 
@@ -89,21 +89,22 @@ def find_usage(
     progress: Sequence[Progress | None] = (),
 ) -> PastUsages:
     """
-    Add up the samples of a server.
+    Return the usage of entities in a period, from the samples of a server.
 
     Args:
-        past: the samples.
-        client: user and client id as brokers measure them, None for any.
-        windows: windows of the cluster's client quotas; Kafka's unless given.
-        progress: called with the number of queries that are done, and of all: for rates, and for throttle times.
+        past: samples.
+        client: user and client id as brokers measure them; None for any.
+        windows: windows of the cluster's client quotas; Kafka's defaults if they are left out.
+        progress: two functions that are called with the number of queries that are done, and of all: for rates, and for
+            throttle times. Missing ones are not called.
 
     Raises:
         NoSamples: no client was measured in the period.
 
     """
-    of_rates, of_throttles = (*progress, None, None)[:2]
+    rate_progress, throttle_progress = (*progress, None, None)[:2]
     windows = windows or WindowConfig()
-    past = replace(past, series=[one for one in past.series if _is_of(one.user, one.client_id, client)])
+    past = replace(past, series=[series for series in past.series if _matches(series, client)])
     if not past.series:
         raise NoSamples(f"{past.address}: no such client was measured in this period")
     queries: dict[str, promql.Query] = {
@@ -112,15 +113,15 @@ def find_usage(
         "active_s": promql.active,
         "changes": promql.changes,
     }
-    answers = list(answered(past, queries, progress=of_rates))
-    answers += answered(past, {"throttled_s": promql.active}, throttles=True, progress=of_throttles)
+    answers = list(answered(past, queries, progress=rate_progress))
+    answers += answered(past, {"throttled_s": promql.active}, throttles=True, progress=throttle_progress)
     usages = []
     for (kind, user, client_id), nodes in by_node(answers).items():
         measured = {node: evidence for node, evidence in nodes.items() if evidence.seen_s}
         if not measured:
             continue
         sights = {evidence.sight(past.interval_of(node), windows, SEEN_BY_S) for node, evidence in measured.items()}
-        evidence = _sum(nodes)
+        evidence = _sum(nodes.values())
         if kind is QuotaType.REQUEST:
             evidence.amount /= _PERCENT
         usages.append(
@@ -136,13 +137,15 @@ def find_usage(
     return PastUsages(past=past, usages=_ordered(usages))
 
 
-def _is_of(user: str, client_id: str, client: tuple[str | None, str | None]) -> bool:
-    return all(wanted is None or name == wanted for name, wanted in zip((user, client_id), client, strict=True))
+def _matches(series: Measured, client: tuple[str | None, str | None]) -> bool:
+    user, client_id = client
+    return user in {None, series.user} and client_id in {None, series.client_id}
 
 
-def _sum(nodes: Mapping[str, Evidence]) -> Evidence:
+def _sum(addends: Iterable[Evidence]) -> Evidence:
+    """Return the sums of the figures that can be added up."""
     total = Evidence()
-    for evidence in nodes.values():
+    for evidence in addends:
         total.amount += evidence.amount
         total.active_s += evidence.active_s
         total.seen_s += evidence.seen_s
@@ -151,32 +154,33 @@ def _sum(nodes: Mapping[str, Evidence]) -> Evidence:
 
 
 def _ordered(usages: Sequence[PastUsage]) -> list[PastUsage]:
-    order = list(QuotaType)
+    """Return usages by quota type, and then by amount, unknown and large ones first."""
+    kinds = list(QuotaType)
     return sorted(
         usages,
-        key=lambda one: (
-            order.index(one.kind),
-            -one.evidence.amount if math.isfinite(one.evidence.amount) else -math.inf,
-            one.team or "",
-            one.user or "",
-            one.client_id or "",
+        key=lambda usage: (
+            kinds.index(usage.kind),
+            -usage.evidence.amount if math.isfinite(usage.evidence.amount) else -math.inf,
+            usage.team or "",
+            usage.user or "",
+            usage.client_id or "",
         ),
     )
 
 
 def by_user(answer: PastUsages) -> PastUsages:
-    """Return the same with the client ids of each user added up; entities without a user stay as they are."""
+    """Return the usage by user, instead of by user and client id; entities without a user stay as they are."""
     groups: dict[tuple[QuotaType, str | None, str | None], list[PastUsage]] = defaultdict(list)
-    for one in answer.usages:
-        groups[one.kind, one.user, None if one.user else one.client_id].append(one)
+    for usage in answer.usages:
+        groups[usage.kind, usage.user, None if usage.user else usage.client_id].append(usage)
     sums = [
         PastUsage(
             user=user,
             client_id=client_id,
             kind=kind,
-            evidence=_sum({str(place): one.evidence for place, one in enumerate(group)}),
-            sight=worst({one.sight for one in group}),
-            coverage=min(one.coverage for one in group),
+            evidence=_sum(usage.evidence for usage in group),
+            sight=worst({usage.sight for usage in group}),
+            coverage=min(usage.coverage for usage in group),
         )
         for (kind, user, client_id), group in groups.items()
     ]
@@ -184,18 +188,18 @@ def by_user(answer: PastUsages) -> PastUsages:
 
 
 def by_team(answer: PastUsages, teams: TeamFinder) -> PastUsages:
-    """Return the same with the entities of each team added up; those without a team are one row."""
+    """Return the usage by team; entities without a team are added up, too."""
     groups: dict[tuple[QuotaType, str], list[PastUsage]] = defaultdict(list)
-    for one in answer.usages:
-        groups[one.kind, teams.label(one.user or "", one.client_id or "")].append(one)
+    for usage in answer.usages:
+        groups[usage.kind, teams.label(usage.user or "", usage.client_id or "")].append(usage)
     sums = [
         PastUsage(
             user=None,
             client_id=None,
             kind=kind,
-            evidence=_sum({str(place): one.evidence for place, one in enumerate(group)}),
-            sight=worst({one.sight for one in group}),
-            coverage=min(one.coverage for one in group),
+            evidence=_sum(usage.evidence for usage in group),
+            sight=worst({usage.sight for usage in group}),
+            coverage=min(usage.coverage for usage in group),
             team=label,
         )
         for (kind, label), group in groups.items()
@@ -204,20 +208,21 @@ def by_team(answer: PastUsages, teams: TeamFinder) -> PastUsages:
 
 
 def report(answer: PastUsages, zone: tzinfo = UTC, *, limit: int = TERMINAL_ROWS) -> Report:
-    """Report the clients of each quota type, of which a terminal shows `limit`."""
+    """Report usage with a table for each quota type; a terminal shows `limit` rows of it."""
     past = answer.past
+    tables = (_table(answer, kind, limit) for kind in QuotaType)
     return Report(
         title="Usage",
         where=period(past.address, 1_000 * past.begin, 1_000 * past.end, zone),
         headline=() if answer.usages else ("No client was measured in this period.",),
         caveats=list(caveats(answer)),
-        blocks=[block for kind in QuotaType if (block := _table(answer, kind, limit)) is not None],
+        blocks=[table for table in tables if table is not None],
         notes=NOTES,
     )
 
 
 def caveats(answer: PastUsages) -> Iterator[str]:
-    """Yield reasons why amounts are bounds or approximate, one sentence or two each."""
+    """Yield the period, and the reasons why amounts are bounds or approximate, a sentence or two each."""
     past = answer.past
     yield (f"The samples cover {seconds(past.seconds)} of {counted(len(past.nodes), 'node')}, scraped {past.pace}.")
     gaps = {node: past.coverage(node) for node in past.nodes if past.coverage(node) < 1 - LEAST_GAP}
@@ -227,14 +232,14 @@ def caveats(answer: PastUsages) -> Iterator[str]:
             f"≥: of {counted(len(gaps), 'node')} samples are missing, of node {shown(least)} "
             f"{percent(1 - gaps[least])} of the period. What was used then is unknown, and in no amount."
         )
-    if any(one.sight is not Sight.WHOLE for one in answer.usages):
+    if any(usage.sight is not Sight.WHOLE for usage in answer.usages):
         yield (
             "≈ sparse, ≈ bursts: scrapes saw a part of the load, which stands for all of it. Bursts of less than a "
             "minute may be counted too high or too low by half, and more the further scrapes are apart."
         )
-    if any(one.sight is Sight.UNSEEN for one in answer.usages):
+    if any(usage.sight is Sight.UNSEEN for usage in answer.usages):
         yield "unseen: entities that are 0 in every sample, although brokers forget those that do nothing for an hour."
-    if any(not math.isfinite(one.evidence.amount) for one in answer.usages):
+    if any(not math.isfinite(usage.evidence.amount) for usage in answer.usages):
         yield "unknown: a sample of the entity is NaN or infinite, so that its amount has no sum."
     yield from past.caveats
 
@@ -248,42 +253,45 @@ _WORDS: Final = {
 
 
 def _table(answer: PastUsages, kind: QuotaType, limit: int) -> Rows | None:
-    usages = [one for one in answer.usages if one.kind is kind]
+    """Return the table of a quota type; None without usage. There are no shares if the total is unknown."""
+    usages = [usage for usage in answer.usages if usage.kind is kind]
     if not usages:
         return None
-    total = sum(one.evidence.amount for one in usages)
-    known = total > 0 and not any(one.is_lower_bound or one.amount is None for one in usages)
+    total = sum(usage.evidence.amount for usage in usages)
+    is_known = total > 0 and not any(usage.is_lower_bound or usage.amount is None for usage in usages)
     return Rows(
         title=spaced(kind.label).capitalize(),
         heads=_HEADS if usages[0].team is None else ("team", *_HEADS[1:]),
-        rows=[_row(answer.past, one, total if known else None) for one in usages],
-        shares=[one.evidence.amount / total if known else None for one in usages],
+        rows=[_row(answer.past, usage, total if is_known else None) for usage in usages],
+        shares=[usage.evidence.amount / total if is_known else None for usage in usages],
         page_only=("#active",),
         terminal_rows=limit,
     )
 
 
-def _row(past: Past, one: PastUsage, total: float | None) -> Sequence[str]:
-    kind, used = one.kind, one.amount
+def _row(past: Past, usage: PastUsage, total: float | None) -> Sequence[str]:
+    kind, used = usage.kind, usage.amount
     if used is None:
         cells = ("unknown", "unknown", "unknown")
     else:
-        text = f"{amount(used)}B" if kind in _OF_BYTES else f"{used:,.0f} mut"
-        text = seconds(used) if kind is QuotaType.REQUEST else text
+        if kind in _OF_BYTES:
+            text = f"{amount(used)}B"
+        else:
+            text = seconds(used) if kind is QuotaType.REQUEST else f"{used:,.0f} mut"
         mean = rate(kind, used / past.seconds * (_PERCENT if kind is QuotaType.REQUEST else 1.0))
-        mark = ("≥ " if one.is_lower_bound else "") + ("≈ " if one.sight is not Sight.WHOLE else "")
+        mark = ("≥ " if usage.is_lower_bound else "") + ("≈ " if usage.sight is not Sight.WHOLE else "")
         cells = (f"{mark}{text}", "unknown" if total is None else percent(used / total), f"{mark}{mean}")
     return (
-        spelled(one.user, one.client_id) if one.team is None else team_words(one.team),
+        spelled(usage.user, usage.client_id) if usage.team is None else team_words(usage.team),
         *cells,
-        seconds(one.evidence.active_s),
-        percent(one.coverage),
-        _WORDS[one.sight],
+        seconds(usage.evidence.active_s),
+        percent(usage.coverage),
+        _WORDS[usage.sight],
     )
 
 
 def document(answer: PastUsages) -> dict[str, Any]:
-    """Return all clients for programs: bytes, seconds of a thread, or mutations; null when unknown."""
+    """Return all clients for programs. Amounts are bytes, seconds of a thread, or mutations, null if unknown."""
     past = answer.past
     return {
         "prometheus": past.address,
@@ -298,31 +306,32 @@ def document(answer: PastUsages) -> dict[str, Any]:
             }
             for node, of_node in past.nodes.items()
         },
-        "clients": [_values(past, one) for one in answer.usages],
+        "clients": [_values(past, usage) for usage in answer.usages],
         "caveats": list(caveats(answer)),
         "notes": list(NOTES),
     }
 
 
 def as_csv(answer: PastUsages) -> str:
-    """Write a row for each client and quota type."""
-    columns = _COLUMNS if all(one.team is None for one in answer.usages) else ("team", *_COLUMNS[2:])
-    return csv_of(columns, (_values(answer.past, one) for one in answer.usages))
+    """Return CSV with a row for each client, or team, and quota type."""
+    columns = _COLUMNS if all(usage.team is None for usage in answer.usages) else ("team", *_COLUMNS[2:])
+    return csv_of(columns, (_values(answer.past, usage) for usage in answer.usages))
 
 
-def _values(past: Past, one: PastUsage) -> dict[str, Any]:
-    names = {"user": one.user, "client_id": one.client_id} if one.team is None else {"team": one.team}
+def _values(past: Past, usage: PastUsage) -> dict[str, Any]:
+    """Return a usage by the names of `_COLUMNS`, or with `team` in place of the entity's names."""
+    names = {"user": usage.user, "client_id": usage.client_id} if usage.team is None else {"team": usage.team}
     return {
         **names,
-        "quota_type": one.kind.label,
+        "quota_type": usage.kind.label,
         "begin": past.begin,
         "end": past.end,
-        "amount": None if one.amount is None else round(one.amount, 3),
-        "unit": _UNITS[one.kind],
-        "lower_bound": one.is_lower_bound,
-        "approximate": one.sight is not Sight.WHOLE,
-        "active_seconds": one.evidence.active_s,
-        "seen_seconds": one.evidence.seen_s,
-        "coverage": one.coverage,
-        "throttled_seconds": one.evidence.throttled_s,
+        "amount": None if usage.amount is None else round(usage.amount, 3),
+        "unit": _UNITS[usage.kind],
+        "lower_bound": usage.is_lower_bound,
+        "approximate": usage.sight is not Sight.WHOLE,
+        "active_seconds": usage.evidence.active_s,
+        "seen_seconds": usage.evidence.seen_s,
+        "coverage": usage.coverage,
+        "throttled_seconds": usage.evidence.throttled_s,
     }
