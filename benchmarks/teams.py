@@ -45,9 +45,9 @@ def parts_with(owned: Sequence[Team] = ()) -> Parts:
     def parts(joined: Snapshot) -> Mapping[str, Any]:
         teams = None
         if adder:
-            sums = adder.of(joined)
-            teams = counter.count(sums, adder.fresh(joined, sums), joined, next(seconds))
-        return {"teams": teams, "sold": sold.of(joined)}
+            sums = adder.add_up(joined)
+            teams = counter.count(sums, adder.usage_on_fresh_nodes(joined, sums), joined, next(seconds))
+        return {"teams": teams, "sold": sold.update(joined)}
 
     return parts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
@@ -18,22 +18,24 @@ from ..join.join import Join
 from ..limits.refresh import LimitsRefresh
 from ..mapping import BeanTable
 from ..shadow import Shadows
-from ..snapshot import OwnHealth, Shadow, Snapshot, SourceRead
+from ..snapshot import OwnHealth, Shadow, Snapshot, SourceRead, TeamSums
 from ..sources.source import Source
 from ..steady import steady
 from ..teams import SoldKeeper, TeamAdder, TeamCounter
 from .reads import Reads, States
 from .sampling import WINDOW_SECONDS, PeakKeeper
 
-_SHARE: Final = 0.5
+_SOURCE_SHARE: Final = 0.5
 """
-The longest wait for a source, as a share of the time of a collection: the rest is for joining and writing the answer.
+Longest wait for a source, as a share of the longest time of a collection.
+
+The other half is for the join and for writing the answer.
 """
 
 
 @dataclass(slots=True)
-class _UnderWay:
-    """A collection under way; times are those of the event loop's clock."""
+class _RunningCollection:
+    """A collection under way. Times are times of the event loop's clock."""
 
     began: float
     ends: float
@@ -49,11 +51,21 @@ class Collection:
     """
     Makes snapshots on demand.
 
-    Each is no older than ``max_age_seconds``: the last one, the one being made, or a new one. A collection continues
-    for ``patience_seconds`` even when no request waits for it any more. Without ``cardinality`` all entities are shown.
-    ``window_seconds`` is how far back maxima reach, when there is sampling. ``clock`` gives Unix time in seconds,
-    ``steady`` seconds that no one sets, by which ages are measured, entities and nodes are forgotten and throttle
-    episodes last.
+    Args:
+        sources: The sources to read.
+        limits: The configured limits.
+        max_age_seconds: Maximum age of a snapshot that is returned again.
+        clock: Function that returns Unix time in seconds.
+        cardinality: The bounds on the number of series; None shows all entities.
+        patience_seconds: Time for which a collection continues even when no request waits for it any more.
+        own_health: Function that returns the state of the exporter's own work.
+        window_seconds: Time over which maxima are kept, when the exporter samples.
+        shadows: The candidates to evaluate.
+        steady: Function that returns steady seconds, which no one sets. Ages are measured by them.
+        thresholds: The thresholds of the alerts.
+        teams: The teams.
+        capacity: The configured capacity of each broker, by quota type.
+
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - what a snapshot is made of
@@ -91,18 +103,19 @@ class Collection:
         self._adder = TeamAdder(teams) if teams else None
         self._counter = TeamCounter()
         self._peaks = PeakKeeper(window_seconds)
-        self._run: _UnderWay | None = None
+        self._run: _RunningCollection | None = None
         self._fresh_until = float("-inf")
         self.latest: Snapshot | None = None
         """The last snapshot, whatever its age."""
         self.latest_began = float("-inf")
-        """Start of its collection by the event loop's clock, which no one sets back."""
+        """Time at which the collection of the last snapshot began, by the event loop's clock."""
 
     async def snapshot(self, timeout_seconds: float) -> Snapshot:
         """
         Return a snapshot, within about ``timeout_seconds``.
 
-        Sources that have not answered by then are shown with their last numbers, or as down where there are none.
+        It is the last one while that is recent enough, the one under way, or a new one. Sources that have not answered
+        in time are shown with their last numbers, or as down if they have none.
         """
         loop = asyncio.get_running_loop()
         if self.latest is not None and loop.time() < self._fresh_until:
@@ -114,17 +127,17 @@ class Collection:
                 await asyncio.wait({run.task})
             run = self._run
         if run is None or run.task.done():
-            run = self._run = self._begun(max(self._patience_seconds, timeout_seconds))
-        patient = loop.time() + timeout_seconds >= run.ends
+            run = self._run = self._begin(max(self._patience_seconds, timeout_seconds))
+        can_wait_for_end = loop.time() + timeout_seconds >= run.ends
         run.waiting += 1
         try:
-            await asyncio.wait({run.task}, timeout=None if patient else timeout_seconds)
+            await asyncio.wait({run.task}, timeout=None if can_wait_for_end else timeout_seconds)
         finally:
             run.waiting -= 1
         async with self._placing:
             if run.task.done():
                 return run.task.result()
-            return self._made(self._reads.so_far(), over=False)
+            return self._make_snapshot(self._reads.so_far(), over=False)
 
     def configure(  # noqa: PLR0913, PLR0917 - as the class
         self,
@@ -137,9 +150,9 @@ class Collection:
         capacity: Mapping[QuotaType, float] | None = None,
     ) -> None:
         """
-        Have other bounds of time, shadows, thresholds, teams and capacities from the next collection on.
+        Use other bounds of time, shadows, thresholds, teams and capacities from the next collection on.
 
-        Maxima of a window of another length begin from scratch.
+        If the window has another length, its maxima begin from scratch.
         """
         self._sold.configured = dict(capacity or {})
         if tuple(teams) != self._teams:
@@ -159,34 +172,42 @@ class Collection:
         await self._reads.keep_only(())
         await self._roster.close()
 
-    def _begun(self, longest_seconds: float) -> _UnderWay:
+    def _begin(self, longest_seconds: float) -> _RunningCollection:
+        """Begin a collection that ends after ``longest_seconds`` at the latest."""
         loop = asyncio.get_running_loop()
         now_seconds, expired = loop.time(), asyncio.Event()
         timer = loop.call_later(longest_seconds, expired.set)
-        task = loop.create_task(self._collect(longest_seconds * _SHARE, expired))
+        task = loop.create_task(self._collect(longest_seconds * _SOURCE_SHARE, expired))
 
-        def ended(task: asyncio.Task[Snapshot]) -> None:
+        def on_end(task: asyncio.Task[Snapshot]) -> None:
             timer.cancel()
             if not task.cancelled():
-                task.exception()  # marks the error as retrieved, even when all who asked have gone
+                task.exception()  # marks the error as retrieved, even if no caller is left to retrieve it
 
-        task.add_done_callback(ended)
-        return _UnderWay(now_seconds, now_seconds + longest_seconds, expired, task)
+        task.add_done_callback(on_end)
+        return _RunningCollection(now_seconds, now_seconds + longest_seconds, expired, task)
 
-    async def _collect(self, patience: float, expired: asyncio.Event) -> Snapshot:
-        """Read, join and cap; end soon after the event is set."""
+    async def _collect(self, source_seconds: float, expired: asyncio.Event) -> Snapshot:
+        """
+        Read the sources, join them with the limits, and return the snapshot.
+
+        Args:
+            source_seconds: Longest wait for a source.
+            expired: Event that ends the waits for sources and limits.
+
+        """
         loop = asyncio.get_running_loop()
         began = loop.time()
-        await unless(expired, self._roster.settled.wait())
+        await wait_unless(expired, self._roster.settled.wait())
         await self._reads.keep_only(self._roster.all)
         async with self._roster.reading() as sources:
-            self._reads.begin(sources, patience)
-            await unless(expired, self._reads.done(), self._limits.settled.wait())
+            self._reads.begin(sources, source_seconds)
+            await wait_unless(expired, self._reads.wait(), self._limits.settled.wait())
         await self._place()
         await self._look_up_teams()
         reads = self._reads.so_far()
         self._roster.note(reads)
-        snapshot = self._made(reads, over=True, began=began)
+        snapshot = self._make_snapshot(reads, over=True, began=began)
         self.latest, self.latest_began = snapshot, began
         self._fresh_until = began + self._max_age_seconds
         return snapshot
@@ -198,9 +219,10 @@ class Collection:
 
     async def _place(self) -> None:
         """
-        Find the rows of new entities, in a thread if they are many, as after a start or with other quotas.
+        Find the rows of new entities in a thread if they are many, as after a start or with other quotas.
 
-        A request that cannot wait for a collection waits for this all the same: the event loop serves others meanwhile.
+        Every request waits for that, also one that cannot wait for the collection. The event loop serves others
+        meanwhile.
         """
         while self._join.is_long(tables := self._tables(), limits := self._limits.limits):
             async with self._placing:
@@ -208,9 +230,9 @@ class Collection:
 
     async def _look_up_teams(self) -> None:
         """
-        Find the teams of new entities, in a thread if they are many, as after a start or with another file of teams.
+        Find the teams of new entities in a thread if they are many, as after a start or with another file of teams.
 
-        Where a request cannot wait for that, its own snapshot finds them on the event loop.
+        The snapshot of a request that cannot wait for the collection finds them on the event loop.
         """
         adder = None
         while self._adder is not adder:  # a reload may have happened meanwhile
@@ -218,8 +240,16 @@ class Collection:
             if adder is not None:
                 await adder.look_up(self._join.layout(self._tables(), self._limits.limits))
 
-    def _made(self, reads: Sequence[SourceRead], *, over: bool, began: float | None = None) -> Snapshot:
-        """Return the snapshot of these reads, whether the collection that ``began`` then is ``over`` or not."""
+    def _make_snapshot(self, reads: Sequence[SourceRead], *, over: bool, began: float | None = None) -> Snapshot:
+        """
+        Return a snapshot of the reads.
+
+        Args:
+            reads: The results of the sources.
+            over: Whether the collection is over, so that the state of a source is final.
+            began: Time at which the collection began, by the event loop's clock; None while it is under way.
+
+        """
         limits, own_health, taken_at, boot_seconds = self._limits, self._own(), self._clock(), self._steady()
         reads_by_node = [source_read.on_clock(taken_at, boot_seconds) for source_read in self._roster.once_each(reads)]
         health = limits.health_on_clock(taken_at, boot_seconds)
@@ -227,38 +257,45 @@ class Collection:
             self._join.snapshot(reads_by_node, limits.limits, health, taken_at, boot_seconds),
             thresholds=self._thresholds,
         )
-        shadows: tuple[Shadow, ...] = ()
-        if self._shadows is not None:
-            late = {
-                source_read.table.node_id
-                for source_read in reads_by_node
-                if source_read.table and (source_read.health.late or source_read.health.stale)
-            }
-            shadows = self._shadows.evaluate(joined, late)
-        # before entities are folded, since sums include all of them
-        teams = None
-        if self._adder is not None:
-            teams = self._adder.of(joined)
-            if began is None:
-                teams = self._counter.shown(teams)
-            else:
-                teams = self._counter.count(teams, self._adder.fresh(joined, teams), joined, began)
-        sold = self._sold.of(joined)
+        # shadows and sums include all entities, so they come before entities are folded
+        shadows = self._evaluate_shadows(joined, reads_by_node)
+        teams = self._add_up_teams(joined, began)
+        sold = self._sold.update(joined)
         capped = self._cardinality.apply(joined) if self._cardinality else joined
         now_seconds = asyncio.get_running_loop().time()
         peaks = None if own_health.sampling is None else self._peaks.update(capped, now_seconds)
-        sources = self._states.shown(joined.sources, over=over)
+        sources = self._states.update(joined.sources, over=over)
         health_fields = {field.name: getattr(own_health, field.name) for field in fields(OwnHealth)}
         return replace(capped, sources=sources, peaks=peaks, shadows=shadows, teams=teams, sold=sold, **health_fields)
 
+    def _evaluate_shadows(self, joined: Snapshot, reads: Iterable[SourceRead]) -> tuple[Shadow, ...]:
+        """Return the shadows on a snapshot; nodes with late or stale reads count as nodes with old numbers."""
+        if self._shadows is None:
+            return ()
+        late = {
+            source_read.table.node_id
+            for source_read in reads
+            if source_read.table and (source_read.health.late or source_read.health.stale)
+        }
+        return self._shadows.evaluate(joined, late)
 
-async def unless(expired: asyncio.Event, *work: Coroutine[object, object, object]) -> None:
-    """
-    Wait for all of these tasks, or until the event is set; cancel those that are not done.
+    def _add_up_teams(self, joined: Snapshot, began: float | None) -> TeamSums | None:
+        """Return the sums of the teams, and count their bytes if a collection is over; None without teams."""
+        if self._adder is None:
+            return None
+        sums = self._adder.add_up(joined)
+        if began is None:
+            return self._counter.with_counters(sums)
+        return self._counter.count(sums, self._adder.usage_on_fresh_nodes(joined, sums), joined, began)
 
-    Raises what a task raises.
+
+async def wait_unless(expired: asyncio.Event, *coroutines: Coroutine[object, object, object]) -> None:
     """
-    tasks = list(map(asyncio.ensure_future, work))
+    Wait until all coroutines are done or the event is set, and cancel the coroutines that are not done.
+
+    Raises the exception of a coroutine.
+    """
+    tasks = list(map(asyncio.ensure_future, coroutines))
     end = asyncio.ensure_future(expired.wait())
     everything = asyncio.gather(*tasks)
     watched: set[asyncio.Future[Any]] = {everything, end}

@@ -1,4 +1,4 @@
-"""Reads between scrapes at a steady pace, and the greatest values of the last minute that they show."""
+"""Reads between scrapes at a steady pace, and keeps the greatest values of the last minute."""
 
 from __future__ import annotations
 
@@ -20,19 +20,25 @@ from ..snapshot.layout import fixed, taken
 log = structlog.get_logger()
 
 WINDOW_SECONDS: Final = 60.0
-"""The longest that Prometheus usually waits from one scrape to the next."""
+"""The longest usual scrape interval of Prometheus."""
 _PARTS: Final = 4
-"""Parts of the window, which moves on by one of them at a time."""
+"""Parts of the window, which moves by one part at a time."""
 
 
 class Sampler:
     """
-    Asks for a snapshot at an interval, sharing those that scrapes ask for.
+    Asks for a snapshot at an interval, and shares the snapshots of scrapes.
 
-    Timed from the start, whatever a read takes: a read that takes longer than the pause costs the
-    samples that were due meanwhile, which are counted, and never makes two at once. It continues ``sampling``.
-    ``collect`` gets the longest time to wait for sources, in seconds, and may give an earlier snapshot if that is
-    recent enough.
+    Samples are due at fixed times from the start on. Samples that are due while a read is under way are missed and
+    counted.
+
+    Args:
+        collect: Function that returns a snapshot, from the longest time to wait for sources in seconds. It may return
+            an earlier snapshot that is recent enough.
+        every_seconds: Interval between samples.
+        timeout_seconds: Longest time to wait for sources.
+        sampling: The counts to continue; None begins at 0.
+
     """
 
     def __init__(
@@ -46,12 +52,12 @@ class Sampler:
         self._every_seconds = every_seconds
         self._timeout_seconds = timeout_seconds
         self.sampling = sampling or Sampling()
-        """The counts of its reads."""
+        """Numbers of samples that were taken and missed."""
 
     async def run(
         self, clock: Callable[[], float] | None = None, pause: Callable[[float], Awaitable[object]] = asyncio.sleep
     ) -> None:
-        """Sample until canceled. ``clock`` gives a steady time in seconds, the loop's when None."""
+        """Sample until canceled. ``clock`` returns steady seconds; None is the clock of the event loop."""
         steady_clock = clock or asyncio.get_running_loop().time
         due = steady_clock() + self._every_seconds
         while True:
@@ -69,10 +75,10 @@ class Sampler:
 
 class PeakKeeper:
     """
-    Maxima over a rolling window, the same for every scraper.
+    Keeps maxima over a rolling window, the same for every scraper.
 
-    The window reaches back by ``window_seconds`` at least, and by a quarter more at most. What is kept grows with the
-    entities that were seen in it, not with the number of scrapers. Times are steady ones in seconds.
+    The window reaches back by ``window_seconds`` at least, and by a quarter more at most. The memory grows with the
+    entities that were seen in it, not with the number of scrapers.
     """
 
     def __init__(self, window_seconds: float) -> None:
@@ -86,9 +92,9 @@ class PeakKeeper:
 
     def update(self, snapshot: Snapshot, now_seconds: float) -> Peaks:
         """
-        Return the maxima of the entities and nodes that this snapshot shows, its own values included.
+        Return the maxima of the entities and nodes of a snapshot, its own values included.
 
-        To be called once for each.
+        Call it once for each snapshot, with steady times.
         """
         part = int(now_seconds // (self.window_seconds / _PARTS))
         for _ in range(min(part - self._part, _PARTS + 1)):
@@ -119,20 +125,22 @@ class PeakKeeper:
 
 class _Window:
     """
-    The greatest values of one column in each part of the window.
+    Keeps the greatest values of one column in each part of the window.
 
-    They are kept by serial of the entity, not by row: a node that is away for a moment takes its rows out of the
-    layout, and nothing out of the window.
+    They are kept by serial of the entity, not by row. So a node that is away for a moment loses its rows in the layout,
+    but not its values in the window.
     """
 
     def __init__(self) -> None:
         self._places: dict[int, int] = {}
-        """Place of each serial in the parts, in their order."""
+        """Places in a part by serial, in ascending order of the places."""
         self._parts = np.empty((_PARTS + 1, 0))
-        """Values by part, the current part first, and by place; NaN where there was no value."""
+        """Greatest values by part, the current part first, and by place; NaN without a value."""
         self._layout = Layout(())
-        self._rows = self._places_of_rows = np.empty(0, np.intp)
-        """The rows of the layout that can have a value, and the place of each row, -1 for the others."""
+        self._rows = np.empty(0, np.intp)
+        """The rows of the layout that can have a value."""
+        self._places_of_rows = np.empty(0, np.intp)
+        """The place of each row of the layout, -1 for a row that cannot have a value."""
 
     def turn(self) -> None:
         """
@@ -153,9 +161,14 @@ class _Window:
 
     def update(self, values: Floats, detailed: NDArray[np.bool_] | None, layout: Layout, bounds: Floats) -> Floats:
         """
-        Return for each row the greatest value of the window, with these values included.
+        Add the values of a snapshot, and return the greatest value of the window for each row.
 
-        Only ``detailed`` rows count, and only those that have a limit or burst to be a part of.
+        Args:
+            values: Ratios by row.
+            detailed: Mask of the rows with details. The others have no value; None if all rows have details.
+            layout: The layout of the rows.
+            bounds: Limits or bursts by row that the values are ratios of. Only rows with one above 0 have a value.
+
         """
         if layout is not self._layout:
             self._layout, self._rows, previous = layout, np.flatnonzero(bounds > 0), self._layout

@@ -235,7 +235,7 @@ class Evidence:
             self._closing.insert(0, lambda: reads.keep_only(()))
             timeout = self.config.collection.timeout_seconds
             reads.begin(sources, max(_PATIENCE_SECONDS, timeout))
-            await reads.done()
+            await reads.wait()
         now_seconds, steady_seconds = self._clock(), steady()
         answers = await self.answers()
         limits = answers.limits(now_seconds) if answers else None

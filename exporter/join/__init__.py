@@ -1,1 +1,1 @@
-"""Usage joined with limits: from what the sources read to one snapshot."""
+"""Joins the tables of the sources with the configured limits to a snapshot."""

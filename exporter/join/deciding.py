@@ -1,9 +1,9 @@
 """
-The controller mutation quota behind a request throttle.
+Finds the controller mutation quota behind a request throttle.
 
-Under KRaft the bucket is on the active controller, and the broker that forwards a request counts its delay under group
-Request (`cause`). Here the bucket's entity gets the throttle time, and the throttled entity refers to it, so that each
-surface shows usage, limit and rule of the quota that decides beside its throttle.
+Under KRaft the bucket is on the active controller, and the broker that forwards a request counts its throttle under
+group Request (`cause`). Here the entity of the bucket gets the throttle time, and the throttled entity refers to it.
+So usage, limit and rule of the quota that decides are shown beside its throttle.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ _OWN, _OF_MUTATIONS, _UNKNOWN = map(
     CAUSES.index, (ThrottleCause.OWN, ThrottleCause.CONTROLLER_MUTATION, ThrottleCause.UNKNOWN)
 )
 _MOST_NAMES: Final = 100
-"""Names of rules that are tried for one that an entity does not have; where there are more, the rule stays unknown."""
+"""Most names of rules that are tried for a name that an entity lacks; with more names, the rule stays unknown."""
 
 
-_ByNames: TypeAlias = dict[tuple[str | None, str | None], list[int]]
+_RowsByNames: TypeAlias = dict[tuple[str | None, str | None], list[int]]
+"""Rows of entities by the keys of `indexed`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Evidence:
-    """Everything that a decision follows from, apart from the buckets' tokens."""
+    """Everything that a decision depends on except the tokens of the buckets."""
 
     layout: Layout
     table: RuleTable | None
@@ -43,30 +44,27 @@ class _Evidence:
 
 
 class Deciders:
-    """Finds the mutation quota of each request throttle, and remembers the entities that each was seen to throttle."""
+    """Finds the mutation quota of each request throttle, and remembers the entities that a quota has throttled."""
 
     def __init__(self) -> None:
         self._evidence: _Evidence | None = None
-        self._of_row: dict[int, Sequence[int] | Entity | None] = {}
-        """
-        For each row with a request throttle, the rows of the buckets that share a name with it and may decide, or else
-        the rule that decides.
-        """
-        self._buckets: _ByNames = {}
+        self._candidates: dict[int, Sequence[int] | Entity | None] = {}
+        """Results of ``_find_candidates`` by the row of the throttled entity, for the same evidence."""
+        self._buckets: _RowsByNames = {}
         self._throttled: dict[int, set[int]] = {}
-        """The entities whose throttles each bucket decided, by the serial of the bucket's entity."""
+        """The serials of the entities that a bucket has throttled, by the serial of the bucket's entity."""
 
     def join(self, columns: Columns, table: RuleTable | None, overruled: frozenset[str], in_debt: Rows) -> Columns:
         """
-        Give buckets the longest throttle time that they decide, and the throttled entities what decides.
+        Return the columns with the deciding entity of each request throttle, and with throttle times of buckets.
 
-        A bucket that throttled before has 0 once all those entities are known to be throttled by it no more; else it
-        stays unknown.
+        A bucket gets the longest throttle time of the entities that it throttles. The throttle time of a bucket that
+        throttled before is 0 once it is known to throttle none of them any more; until then it stays unknown.
 
         Args:
             columns: Columns with the causes.
-            table: The rules of controller mutations; None where they are unknown or do not decide.
-            overruled: Nodes on which they do not decide.
+            table: The rules of controller mutations; None if they are unknown or do not decide.
+            overruled: Nodes on which the rules do not decide.
             in_debt: The rows of buckets that were in debt lately.
 
         """
@@ -76,152 +74,188 @@ class Deciders:
             return columns
         evidence = _Evidence(layout, table, overruled)
         if evidence != self._evidence:
-            self._evidence, self._of_row, self._buckets = evidence, {}, {}
-        causes, throttle = columns.causes.copy(), columns.throttle_time.copy()
+            self._evidence, self._candidates, self._buckets = evidence, {}, {}
+        causes, throttle_time = columns.causes.copy(), columns.throttle_time.copy()
         deciders: dict[int, Entity] = {}
-        debtors = _by_names(layout, in_debt)
-        referred = defaultdict[int, set[int]](set)
+        debtors = _rows_by_names(layout, in_debt)
+        throttled_by_bucket = defaultdict[int, set[int]](set)
         for row in rows.tolist():
-            if row not in self._of_row:
-                deciding_table = None if layout.entities[row].broker in overruled else table
-                self._of_row[row] = self._found(layout, layout.entities[row], deciding_table)
-            candidates = self._of_row[row]
-            if candidates is None or isinstance(candidates, Entity):
-                only = _only(debtors, layout.entities[row], layout, candidates)
-                if only is None:
-                    only = _only(self._buckets, layout.entities[row], layout, candidates)
-                if only is None:
-                    if candidates is not None:
-                        deciders[row] = candidates
-                    continue
-                candidates = [only]
-            tokens = columns.tokens[candidates]
-            bucket = candidates[int(np.argmin(np.where(np.isnan(tokens), np.inf, tokens)))]
-            deciders[row] = layout.entities[bucket]
-            throttle[bucket] = np.fmax(throttle[bucket], throttle[row])
-            causes[bucket] = _OWN
-            referred[bucket].add(layout.entities[row].serial)
-        self._remember(columns, referred, throttle)
-        return replace(columns, causes=fixed(causes), throttle_time=layout.column(throttle), deciders=deciders)
+            entity = layout.entities[row]
+            decider = self._decider(columns, row, debtors, None if entity.broker in overruled else table)
+            if decider is None:
+                continue
+            if isinstance(decider, Entity):
+                deciders[row] = decider
+                continue
+            deciders[row] = layout.entities[decider]
+            throttle_time[decider] = np.fmax(throttle_time[decider], throttle_time[row])
+            causes[decider] = _OWN
+            throttled_by_bucket[decider].add(entity.serial)
+        self._remember(columns, throttled_by_bucket, throttle_time)
+        return replace(columns, causes=fixed(causes), throttle_time=layout.column(throttle_time), deciders=deciders)
 
-    def _found(self, layout: Layout, entity: Entity, table: RuleTable | None) -> Sequence[int] | Entity | None:
+    def _decider(
+        self, columns: Columns, row: int, debtors: _RowsByNames, table: RuleTable | None
+    ) -> int | Entity | None:
+        """
+        Return the quota that decides on a request throttle.
+
+        It is the row of its bucket, or the rule in the form of an entity if no node shows the bucket; None if unknown.
+        """
+        layout, entity = columns.layout, columns.layout.entities[row]
+        if row not in self._candidates:
+            self._candidates[row] = self._find_candidates(layout, entity, table)
+        candidates = self._candidates[row]
+        if candidates is None or isinstance(candidates, Entity):
+            only_bucket = _only_bucket(debtors, entity, layout, candidates)
+            if only_bucket is None:
+                only_bucket = _only_bucket(self._buckets, entity, layout, candidates)
+            return candidates if only_bucket is None else only_bucket
+        tokens = columns.tokens[candidates]
+        return candidates[int(np.argmin(np.where(np.isnan(tokens), np.inf, tokens)))]
+
+    def _find_candidates(
+        self, layout: Layout, entity: Entity, table: RuleTable | None
+    ) -> Sequence[int] | Entity | None:
+        """
+        Return the rows of the buckets that share a name with a throttled entity and may decide.
+
+        Without such a bucket, return the only rule that can decide; None if there is none.
+        """
         if not self._buckets:
             buckets = layout.of_type(QuotaType.CONTROLLER_MUTATION)
-            self._buckets = _by_names(layout, range(buckets.start, buckets.stop))
+            self._buckets = _rows_by_names(layout, range(buckets.start, buckets.stop))
         rows = sorted({row for pair in sharing(entity) for row in self._buckets.get(pair, ())})
         if entity.user and entity.client_id and table:
             tags = table.metric_tags(entity.user, entity.client_id)
-            counted = [row for row in rows if (layout.entities[row].user, layout.entities[row].client_id) == tags]
-            rows = counted or rows
-        return rows or (_by_rule(entity, table) if table else None)
+            rows_with_tags = [
+                row for row in rows if (layout.entities[row].user, layout.entities[row].client_id) == tags
+            ]
+            rows = rows_with_tags or rows
+        if rows:
+            return rows
+        return _only_rule(entity, table) if table else None
 
-    def _remember(self, columns: Columns, referred: Mapping[int, set[int]], throttle: Floats) -> None:
-        """Note which entities each bucket decides on, and give 0 to buckets that no longer decide on any."""
+    def _remember(self, columns: Columns, throttled_by_bucket: Mapping[int, set[int]], throttle_time: Floats) -> None:
+        """
+        Remember the entities that buckets throttle, and set the throttle time of buckets that throttle none any more.
+
+        Args:
+            columns: Columns with the causes.
+            throttled_by_bucket: Serials of the entities that are throttled now, by the row of the bucket.
+            throttle_time: Throttle times by row. A time becomes 0 where it is known to be 0.
+
+        """
         layout = columns.layout
-        for bucket, serials in referred.items():
+        for bucket, serials in throttled_by_bucket.items():
             self._throttled.setdefault(layout.entities[bucket].serial, set()).update(serials)
-        serials_of_interest = [
-            *self._throttled,
-            *{serial for serials in self._throttled.values() for serial in serials},
-        ]
-        rows_of_interest: Rows = np.flatnonzero(np.isin(layout.serials, serials_of_interest))
-        row_of: dict[int, int] = dict(
-            zip(layout.serials[rows_of_interest].tolist(), rows_of_interest.tolist(), strict=True)
+        all_serials = set(self._throttled).union(*self._throttled.values())
+        present_rows: Rows = np.flatnonzero(np.isin(layout.serials, [*all_serials]))
+        row_of_serial: dict[int, int] = dict(
+            zip(layout.serials[present_rows].tolist(), present_rows.tolist(), strict=True)
         )
         unknown = layout.entities[np.flatnonzero(columns.causes == _UNKNOWN)]
-        unclear = {pair for entity in unknown for pair in indexed(entity.user, entity.client_id)}
-        for serial, serials in tuple(self._throttled.items()):
-            if not {serial, *serials} <= row_of.keys():
-                del self._throttled[serial]
+        unclear_names = {pair for entity in unknown for pair in indexed(entity.user, entity.client_id)}
+        for bucket_serial, serials in tuple(self._throttled.items()):
+            if not {bucket_serial, *serials} <= row_of_serial.keys():
+                del self._throttled[bucket_serial]
                 continue
-            bucket, rows = row_of[serial], [row_of[throttled_serial] for throttled_serial in serials]
+            bucket, rows = row_of_serial[bucket_serial], [row_of_serial[serial] for serial in serials]
             entity: Entity = layout.entities[bucket]
-            if bucket in referred or not unclear.isdisjoint(overlapping(entity)):
+            if bucket in throttled_by_bucket or not unclear_names.isdisjoint(overlapping(entity)):
                 continue
-            if np.isnan(throttle[bucket]) and not np.isnan(columns.throttle_time[rows]).any():
-                throttle[bucket] = 0.0
+            if np.isnan(throttle_time[bucket]) and not np.isnan(columns.throttle_time[rows]).any():
+                throttle_time[bucket] = 0.0
 
 
-def _by_names(layout: Layout, rows: Iterable[int]) -> _ByNames:
-    """Return the rows of some entities by their names, in the keys that `overlapping` and `sharing` search."""
-    rows_by_names: _ByNames = {}
+def _rows_by_names(layout: Layout, rows: Iterable[int]) -> _RowsByNames:
+    """Return the rows of entities by their names, under the keys that `overlapping` and `sharing` look up."""
+    rows_by_names: _RowsByNames = {}
     for row in rows:
         for pair in indexed(layout.entities[row].user, layout.entities[row].client_id):
             rows_by_names.setdefault(pair, []).append(row)
     return rows_by_names
 
 
-def _only(buckets: _ByNames, entity: Entity, layout: Layout, decider: Entity | None) -> int | None:
+def _only_bucket(buckets: _RowsByNames, entity: Entity, layout: Layout, rule: Entity | None) -> int | None:
     """
-    Return the bucket that may decide, if there is only one, and it has the deciding rule where that is known.
+    Return the row of the only bucket that may decide on an entity, whether it shares a name with the entity or not.
 
-    The bucket need not share a name with the entity.
+    Return None if several buckets may decide, or if the ``rule`` that decides is known and the bucket has another one.
     """
     rows = chain.from_iterable(buckets.get(pair, ()) for pair in overlapping(entity))
-    rule = None if decider is None else decider.resolution
-    candidates = [*islice(rows, 2)]
-    if len(candidates) != 1 or (rule is not None and layout.entities[candidates[0]].resolution != rule):
+    first_rows = [*islice(rows, 2)]
+    if len(first_rows) != 1:
         return None
-    return candidates[0]
+    only_row = first_rows[0]
+    if rule is not None and rule.resolution is not None and layout.entities[only_row].resolution != rule.resolution:
+        return None
+    return only_row
 
 
 def indexed(user: str, client_id: str) -> Iterable[tuple[str | None, str | None]]:
     """
-    Return the keys of a client in the index that `overlapping` and `sharing` search.
+    Return the keys of a client in an index that is looked up with `overlapping` and `sharing`.
 
-    None is the key for any user, or any client-id.
+    In a key, None stands for any user or any client-id, and an empty name for none.
     """
     return product({user, None}, {client_id, None})
 
 
 def overlapping(entity: Entity) -> Iterable[tuple[str | None, str | None]]:
-    """Return the pairs of names that may be of the entity's clients: equal in each name that both have."""
-    return product(_fitting(entity.user), _fitting(entity.client_id))
+    """Return the keys of the clients that may be clients of the entity: equal in each name that both have."""
+    return product(_keys_of_name(entity.user), _keys_of_name(entity.client_id))
 
 
 def sharing(entity: Entity) -> Iterator[tuple[str | None, str | None]]:
-    """Yield the pairs of names that may be of the entity's clients, and share its user or client-id."""
+    """Yield the keys of the clients that may be clients of the entity and have its user or its client-id."""
     user, client_id = entity.user, entity.client_id
-    yield from product((user,) if user else (), _fitting(client_id))
-    yield from product(_fitting(user), (client_id,) if client_id else ())
+    if user:
+        yield from product((user,), _keys_of_name(client_id))
+    if client_id:
+        yield from product(_keys_of_name(user), (client_id,))
 
 
-def _fitting(name: str) -> tuple[str | None, ...]:
+def _keys_of_name(name: str) -> tuple[str | None, ...]:
+    """Return the keys of names that do not contradict a name: itself and no name; any name for an absent one."""
     return ("", name) if name else (None,)
 
 
-def _by_rule(entity: Entity, table: RuleTable) -> Entity | None:
+def _only_rule(entity: Entity, table: RuleTable) -> Entity | None:
     """
-    Return the only rule that can throttle the entity's clients, in the form of an entity whose bucket no node shows.
+    Return the only rule that can throttle the clients of an entity; None if several can, or none.
 
-    Return None if several can.
+    The rule is in the form of an entity without a broker, since no node shows its bucket.
     """
-    unnamed_tag = unnamed(table)
-    users = (entity.user,) if entity.user else _names((rule.user for rule in table), unnamed_tag)
-    clients = (entity.client_id,) if entity.client_id else _names((rule.client_id for rule in table), unnamed_tag)
-    if users is None or clients is None:
+    name_without_rule = unnamed(table)
+    users: Sequence[str] | None = (entity.user,)
+    if not entity.user:
+        users = _names_to_try((rule.user for rule in table), name_without_rule)
+    client_ids: Sequence[str] | None = (entity.client_id,)
+    if not entity.client_id:
+        client_ids = _names_to_try((rule.client_id for rule in table), name_without_rule)
+    if users is None or client_ids is None:
         return None
     decisions: dict[object, tuple[Resolution, tuple[str, str]]] = {}
-    for pair in product(users, clients):
-        decision = table.decide(*pair)
+    for names in product(users, client_ids):
+        decision = table.decide(*names)
         if decision.entity is not None:
-            decisions[decision.entity] = decision, table.metric_tags(*pair)
+            decisions[decision.entity] = decision, table.metric_tags(*names)
     if len(decisions) != 1:
         return None
-    ((decision, tags),) = decisions.values()
-    user, client_id = ("" if tag == unnamed_tag else tag for tag in tags)
+    ((decision, (user, client_id)),) = decisions.values()
     bound = decision.bound
     return Entity(
         broker="",
         quota_type=QuotaType.CONTROLLER_MUTATION,
-        user=entity.user and user,
-        client_id=entity.client_id and client_id,
+        user=user if entity.user and user != name_without_rule else "",
+        client_id=client_id if entity.client_id and client_id != name_without_rule else "",
         resolution=decision,
         limit=None if bound is None or not np.isfinite(bound) else QuotaType.CONTROLLER_MUTATION.in_base_unit(bound),
     )
 
 
-def _names(names: Iterable[object], unnamed_tag: str) -> Sequence[str] | None:
-    """Return each name in the rules, and one name that no rule has; None where there are too many to try."""
+def _names_to_try(names: Iterable[object], name_without_rule: str) -> Sequence[str] | None:
+    """Return the distinct names in rules, an absent name and a name that no rule has; None for too many names."""
     distinct = [*islice(dict.fromkeys(name for name in names if isinstance(name, str)), _MOST_NAMES + 1)]
-    return None if len(distinct) > _MOST_NAMES else [*distinct, "", unnamed_tag]
+    return None if len(distinct) > _MOST_NAMES else [*distinct, "", name_without_rule]

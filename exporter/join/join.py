@@ -1,4 +1,4 @@
-"""Usage joined with limits: from tables and rules to one snapshot."""
+"""Joins the tables of the sources with the configured limits to a snapshot."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from .staleness import Staleness, active_controllers
 from .usage import NodeNumbers, NodeUsages, UsageReader
 
 _ENTITIES_SECONDS: Final = 300.0
-"""Time that a node which is not read keeps its entities and last numbers, which are large and soon made again."""
+"""Time for which the entities of a node are kept when it is not read. They are large, and can be made again."""
 FEW: Final = 2000
-"""Columns and entities that are placed on the event loop: some hundredths of a second."""
-_NODE_SECONDS: Final = 3600.0
-"""Time that a node which is not read keeps its totals, which must not go back."""
+"""Most columns and entities that are placed on the event loop, which takes some hundredths of a second."""
+_TOTALS_SECONDS: Final = 3600.0
+"""Time for which the totals of a node are kept when it is not read, since they must not go back."""
 
 
 class Join:
     """
-    Joins what the sources read with the configured limits.
+    Joins the tables of the sources with the configured limits.
 
-    It remembers what the next join needs: where to find each number, what was in debt or rising a short
-    while ago, and totals that must not go back.
+    It remembers for the next join where the numbers are in the tables, the entities that were in debt or rising
+    lately, and the totals, which must not go back.
     """
 
     def __init__(self) -> None:
@@ -40,14 +40,14 @@ class Join:
         placed = self._placing.place((), None)
         self._reader = UsageReader(placed, placed.is_read, placed.layout)
         self._with_entities = Expiring[str, None](_ENTITIES_SECONDS)
-        self._with_totals = Expiring[str, None](_NODE_SECONDS)
+        self._with_totals = Expiring[str, None](_TOTALS_SECONDS)
 
     def layout(self, tables: Sequence[BeanTable], limits: Limits | None) -> Layout:
-        """Return the layout of the next snapshot of these tables, one table for each node."""
+        """Return the layout that a snapshot of the tables will have. There is one table for each node."""
         return self._placing.place(tables, limits).layout
 
     def is_long(self, tables: Sequence[BeanTable], limits: Limits | None) -> bool:
-        """Return whether finding the rows of these tables would hold an event loop for long."""
+        """Return whether `layout` would block an event loop for long."""
         return self._placing.work(tables, limits) > FEW
 
     def snapshot(
@@ -59,11 +59,15 @@ class Join:
         boot_seconds: float | None = None,
     ) -> Snapshot:
         """
-        Return the state of the cluster at ``taken_at`` (Unix time in seconds).
+        Return the state of the cluster.
 
-        ``reads`` have one table for each node at most.
+        Args:
+            reads: The results of the sources, with one table for each node at most.
+            limits: The configured limits; None while they are unknown.
+            limits_health: The outcome of the last read of the limits.
+            taken_at: Unix time of the snapshot in seconds.
+            boot_seconds: Steady time of the snapshot, by which old facts are forgotten. None takes ``taken_at``.
 
-        What is remembered is forgotten by ``boot_seconds``, which no one sets; by ``taken_at`` where it is None.
         """
         now_seconds = taken_at if boot_seconds is None else boot_seconds
         answered = [(source_read.table, source_read.asked_at) for source_read in reads if source_read.table is not None]
@@ -80,7 +84,7 @@ class Join:
         if reader.placed is not placed or not np.array_equal(counted, reader.counted):
             self._reader = UsageReader(placed, counted, reader.layout)
         columns = self._causes.find(self._reader.read(values), placed.rules, now_seconds, leads)
-        usages = self._nodes.of(nodes, limits, self._reader, columns, stale, leads, now_seconds)
+        usages = self._nodes.update(nodes, limits, self._reader, columns, stale, leads, now_seconds)
         self._forget_nodes(leads, now_seconds)
         return Snapshot(
             taken_at=taken_at,
@@ -94,7 +98,7 @@ class Join:
         )
 
     def _forget_nodes(self, node_ids: Iterable[str], now_seconds: float) -> None:
-        """Drop what is kept of nodes that were not read for long: in some clusters they get new ids again and again."""
+        """Forget nodes that were not read for long, since nodes get new ids again and again in some clusters."""
         for node_id in node_ids:
             self._with_entities.see(node_id, None, now_seconds)
             self._with_totals.see(node_id, None, now_seconds)
@@ -102,4 +106,4 @@ class Join:
             self._placing.forget(node_id)
             self._staleness.read_under.pop(node_id, None)
         for node_id in self._with_totals.expire(now_seconds):
-            self._nodes.sums.pop(node_id, None)
+            self._nodes.counters.pop(node_id, None)

@@ -25,10 +25,10 @@ NO_RULES: Final[RuleTable] = QuotaRules().snapshot()
 
 StaticLimits: TypeAlias = Mapping[QuotaType, float]
 """
-The limits of Strimzi's kafka-quotas-plugin on one node, in Kafka's units: infinite when unlimited, missing when
-unknown; empty without the plugin.
+The limits of Strimzi's kafka-quotas-plugin on one node, in Kafka's units.
 
-All clients of the node share them, but for the excluded principals.
+A limit is infinite if it is unlimited, and missing if it is unknown. All are missing without the plugin. The clients
+of the node share the limits, except the excluded principals.
 """
 _EXCLUDED_TAGS: Final = {
     "excluded-principal-quota-key",
@@ -40,7 +40,7 @@ The tag that the plugin gives the entity of the excluded principals, which have 
 _PLUGIN_TYPES: Final = {quota_type.group: quota_type for quota_type in CALLBACK_LIMIT}
 _UNLIMITED: Final = sys.float_info.max
 """Limit that the plugin has by default: ``Double.MAX_VALUE``."""
-_LEAST: Final = 1.0
+_LOWEST: Final = 1.0
 """Lowest limit that the plugin sets, whatever its factor."""
 
 
@@ -58,7 +58,7 @@ def static_limits(configured: Mapping[str, float], factor: float) -> StaticLimit
         kind = _PLUGIN_TYPES.get(name)
         if kind is not None and isfinite(bound):
             checked = kind is QuotaType.PRODUCE and isfinite(factor)
-            enforced = max(bound * factor if checked else bound, _LEAST)
+            enforced = max(bound * factor if checked else bound, _LOWEST)
             limits[kind] = inf if enforced >= _UNLIMITED else enforced
     return limits
 
@@ -66,28 +66,28 @@ def static_limits(configured: Mapping[str, float], factor: float) -> StaticLimit
 @dataclass(frozen=True, slots=True, eq=False)
 class RulesInForce:
     """
-    The configured quotas, and the nodes on which they do not decide or may not.
+    The configured quotas, and the nodes on which a custom callback overrules them.
 
     A custom callback (``client.quota.callback.class``) sets limits of its own.
     """
 
     limits: Limits | None = None
-    """None when they are unknown."""
+    """The configured quotas; None if they are unknown."""
     overruled: frozenset[str] = frozenset()
-    """Node ids on which the configured quotas do not decide, or may not."""
+    """Ids of the nodes that have a callback, or may have one."""
 
     def on(self, node_id: str) -> Limits | None:
-        """Return the limits if they decide on a node, None where that is unknown or a callback decides."""
+        """Return the configured quotas if they decide on a node; None if they are unknown or may be overruled."""
         return None if node_id in self.overruled else self.limits
 
 
 def has_callback(limits: Limits | None, node_id: str, *, plugin: bool) -> bool | None:
     """
-    Return whether a node leaves quotas to a custom callback; None where that is unknown.
+    Return whether a node leaves quotas to a custom callback; None if that is unknown.
 
-    The Admin API decides: it reports ``client.quota.callback.class``. A node of which it reports nothing has one if it
-    has the MBeans of Strimzi's ``plugin``. Labels that Kafka's own quotas do not have prove nothing: rules of an agent
-    make them, too.
+    The Admin API reports ``client.quota.callback.class``. A node without settings in the Admin API has a callback if it
+    has the MBeans of Strimzi's ``plugin``. Labels that Kafka's own quotas do not have are no proof, since the rules of
+    an agent may add labels, too.
     """
     settings = None if limits is None else limits.nodes.get(node_id)
     if settings is not None:
@@ -97,22 +97,24 @@ def has_callback(limits: Limits | None, node_id: str, *, plugin: bool) -> bool |
 
 def overruled(limits: Limits | None, nodes: Mapping[str, bool], plugins: Container[str]) -> frozenset[str]:
     """
-    Return the nodes on which the configured quotas may not decide.
+    Return the nodes on which a callback overrules the configured quotas, or may.
 
     Args:
-        limits: The configured quotas and the settings of brokers. For a node without settings, such as one that is
-            only a controller, those of the brokers are the best guess.
-        nodes: Nodes by id, True if their beans have tags that Kafka's own quotas do not have.
+        limits: The configured quotas and the settings of brokers. A node without settings, such as one that is only a
+            controller, is guessed to have a callback if a broker has one.
+        nodes: Whether the beans of a node have tags that Kafka's own quotas do not have, by node id.
         plugins: Nodes with MBeans of Strimzi's quotas plugin.
 
     """
-    elsewhere = limits is not None and any(settings.quota_callback_class for settings in limits.nodes.values())
-    callbacks = {node_id: has_callback(limits, node_id, plugin=node_id in plugins) for node_id in nodes}
-    return frozenset(
-        node_id
-        for node_id, callback in callbacks.items()
-        if callback or (callback is None and (nodes[node_id] or elsewhere))
-    )
+    any_broker_has_one = limits is not None and any(settings.quota_callback_class for settings in limits.nodes.values())
+    overruled_nodes = set()
+    for node_id, has_foreign_tags in nodes.items():
+        callback = has_callback(limits, node_id, plugin=node_id in plugins)
+        if callback is None:
+            callback = has_foreign_tags or any_broker_has_one
+        if callback:
+            overruled_nodes.add(node_id)
+    return frozenset(overruled_nodes)
 
 
 def limited(
@@ -122,15 +124,20 @@ def limited(
     tags: Sequence[str] = (),
 ) -> Entity:
     """
-    Return the entity under these rules, or under the ``static`` limits by node with its ``tags``.
+    Return the entity with its limit; the same object if the limit has not changed.
 
-    The same object where its limit stays.
+    Args:
+        entity: The entity.
+        rules: The configured quotas, for an entity of Kafka's own quotas; None if they are unknown.
+        static: The limits of Strimzi's quotas plugin by node, for an entity of a callback.
+        tags: The keys of the tags of an entity of a callback.
+
     """
     kind, resolution, limit, burst = entity.quota_type, None, None, None
     if entity.tags is not None and entity.broker in static:
-        named = zip(tags, entity.tags, strict=True)
-        excluded = any(value and key in _EXCLUDED_TAGS for key, value in named)
-        bound = inf if excluded else static[entity.broker].get(kind)
+        tag_values = zip(tags, entity.tags, strict=True)
+        is_excluded = any(value and key in _EXCLUDED_TAGS for key, value in tag_values)
+        bound = inf if is_excluded else static[entity.broker].get(kind)
         resolution = None if bound is None else NO_RULE
         if bound is not None and isfinite(bound):
             limit = kind.in_base_unit(bound)
@@ -146,18 +153,21 @@ def limited(
             node = rules.nodes.get(entity.broker, guess)
             seconds = node.controller_quota_samples * node.controller_quota_window_seconds
             burst = limit * seconds
-    decision = resolution, limit, burst
-    if (entity.resolution, entity.limit, entity.burst_tokens) == decision:
+    if (entity.resolution, entity.limit, entity.burst_tokens) == (resolution, limit, burst):
         return entity
     return replace(entity, resolution=resolution, limit=limit, burst_tokens=burst)
 
 
 class IpLimits:
     """
-    The limits of new connections by address, from the configured ones in connections/s.
+    The limits of new connections by IP address.
 
-    A rule may name a host instead, which each broker looks up itself. Then an address without a rule of its own
-    can be that host, and its limit is not known.
+    A rule may name a host, which each broker resolves itself. Then an address without a rule of its own may be that
+    host, and its limit is unknown.
+
+    Args:
+        rules: The configured limits in connections/s by address, host or `DEFAULT_IP`.
+
     """
 
     def __init__(self, rules: Mapping[str, float]) -> None:
@@ -171,10 +181,10 @@ class IpLimits:
                 self._names_hosts |= name != DEFAULT_IP
 
     def limit(self, ip: str) -> float | None:
-        """Return the limit of an address in connections/s, None when it is unlimited or not known."""
+        """Return the limit of an address in connections/s; None if it is unlimited or unknown."""
         limit = self._own.get(ip, None if self._names_hosts else self._default)
         return None if limit == INT_MAX else limit
 
     def may_limit(self, ip: str) -> bool:
-        """Return whether brokers measure an address; what they keep of others is left over from earlier rules."""
+        """Return whether an address has a limit, or may have one. Rates of other addresses are from removed rules."""
         return self.limit(ip) is not None or (self._names_hosts and ip not in self._own)

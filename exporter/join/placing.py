@@ -1,14 +1,14 @@
 """
-The places of the numbers of entities and nodes in the tables.
+Finds the places of the numbers of entities and nodes in the tables.
 
-Found once for each column, when it is first seen: afterwards a scrape is a take by arrays of places. Where few columns
-change, these are looked at, and the others are moved with their rows.
+The place of a column is found once, when the column is new. Afterwards a scrape takes numbers by arrays of places. If
+a few columns change, only these are looked at, and the rows of the others are moved.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import nan
@@ -32,14 +32,14 @@ from ..untrusted import shown
 from .limiting import RulesInForce, StaticLimits, has_callback, limited, overruled, static_limits
 
 MOST_TAGS: Final = 10
-"""Number of tags of a custom quota callback that are shown."""
-OF_ENTITIES: Final = {Meaning[name.upper()]: name for name in NAMES}
-"""Meanings of numbers about entities, and the column of a snapshot that holds each, which has the same name."""
+"""Most tags of a custom quota callback that are shown."""
+COLUMN_OF_MEANING: Final = {Meaning[name.upper()]: name for name in NAMES}
+"""Columns of a snapshot by the meaning of the numbers that they hold."""
 _LONGEST_LABEL: Final = 64
-"""Longest key of a tag, in characters, that is its label as a whole."""
-_NUMBERS: Final = {meaning: number for number, meaning in enumerate(OF_ENTITIES)}
-_TAKEN: Final = {"broker", "quota_type", "cluster", "le", "quantile"}
-_NOWHERE: Final = np.empty(0, np.intp)
+"""Characters to which the key of a tag is cut to become a label."""
+_NUMBER_OF_MEANING: Final = {meaning: number for number, meaning in enumerate(COLUMN_OF_MEANING)}
+_RESERVED_LABELS: Final = {"broker", "quota_type", "cluster", "le", "quantile"}
+_NO_ROWS: Final = np.empty(0, np.intp)
 
 
 class ColumnMeaning(NamedTuple):
@@ -48,18 +48,20 @@ class ColumnMeaning(NamedTuple):
     attribute: Attribute
     tags: tuple[QuotaType, str, str] | None
     """
-    The entity on its node: quota type, decoded user and client-id, empty where absent; None for a number of the node.
+    The quota type, decoded user and client-id of an entity of Kafka's own quotas; an absent name is empty.
+
+    None for any other number.
     """
     about: tuple[str, ...]
     """
-    The request, listener, address, part or quota type of a number of the node: labels of its family after the first.
+    The labels of a number about the node, without the node: its request, listener, address, part or quota type.
     """
     callback: tuple[QuotaType, tuple[tuple[str, str], ...]] | None = None
-    """The entity of a custom quota callback on its node: quota type, and tags by key."""
+    """The quota type and the keys and values of the tags of a custom quota callback's entity; None for any other."""
 
 
-def interpreted(column: BeanColumn) -> ColumnMeaning | None:
-    """Return the meaning of a column, None when it has none for us."""
+def meaning_of(column: BeanColumn) -> ColumnMeaning | None:
+    """Return the meaning of a column, None for a column that the exporter does not use."""
     attribute = attribute_of(column)
     if attribute is None:
         return None
@@ -73,13 +75,15 @@ def interpreted(column: BeanColumn) -> ColumnMeaning | None:
         return ColumnMeaning(attribute, (kind, decoded(user), client_id), ())
     if kind is not None:
         return ColumnMeaning(attribute, None, (kind.value,))
-    names_of = [bean.get(key) or "" for key in attribute.free if attribute.required]
-    return ColumnMeaning(attribute, None, (*names_of, *filter(None, [attribute.part])))
+    labels = [bean.get(key) or "" for key in attribute.free] if attribute.required else []
+    if attribute.part:
+        labels.append(attribute.part)
+    return ColumnMeaning(attribute, None, tuple(labels))
 
 
 @lru_cache(maxsize=64)  # pays since the columns of a user come one after the other
 def decoded(user: str) -> str:
-    """Return the user's name out of Kafka's percent-encoded tag; a tag that Kafka would not write stays as it is."""
+    """Return the user of Kafka's percent-encoded tag; a tag that Kafka would not write is returned as it is."""
     try:
         return desanitize(user)
     except MalformedName:
@@ -88,55 +92,48 @@ def decoded(user: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeColumns:
-    """The meanings of the columns of one node's table."""
+    """The columns of one node's table, with their meanings and the rows of their entities."""
 
     node_id: str
     columns: tuple[BeanColumn, ...] = ()
-    rows: Rows = field(default_factory=_NOWHERE.copy)
-    """For each column the row of its entity; -1 where it is not about an entity, or the row is not found yet."""
+    rows: Rows = field(default_factory=_NO_ROWS.copy)
+    """The row of each column's entity; -1 for a column without an entity, or before the row is found."""
     meanings: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, np.int8))
-    """For each column the place of its meaning in ``OF_ENTITIES``, if it is about an entity."""
+    """The number of each column's meaning in ``COLUMN_OF_MEANING``, if the column is about an entity."""
     other_meanings: Mapping[int, ColumnMeaning] = field(default_factory=dict)
-    """Meanings of the columns that are not about an entity of Kafka's own quotas, by column."""
-    fresh: Mapping[int, ColumnMeaning] = field(default_factory=dict)
-    """Meanings of the columns about an entity without a row yet, by column."""
+    """Meanings of the columns that are not about an entity of Kafka's own quotas, by index of the column."""
+    without_row: Mapping[int, ColumnMeaning] = field(default_factory=dict)
+    """Meanings of the columns about an entity without a row yet, by index of the column."""
     places: Mapping[Meaning | Family, Mapping[tuple[str, ...], int]] = field(default_factory=dict)
-    """The columns about the node, by meaning and by `ColumnMeaning.about`."""
+    """Indexes of the columns about the node, by meaning and by `ColumnMeaning.about`."""
     tags: frozenset[str] = frozenset()
-    """
-    The keys of tags that Kafka's own quotas do not have: those of a custom quota callback, or labels of an agent's
-    rules.
-    """
+    """Keys of tags that Kafka's own quotas do not have: of a custom quota callback, or labels of an agent's rules."""
     unexplained: Unplaced | None = None
     """The columns with such tags; None without any."""
 
-    def following(self, columns: tuple[BeanColumn, ...]) -> NodeColumns:
-        """
-        Return the meanings of the columns of the node's next table.
-
-        Columns that are new are interpreted; all others keep their rows.
-        """
+    def with_columns(self, columns: tuple[BeanColumn, ...]) -> NodeColumns:
+        """Return the columns of the node's next table. Columns that are not new keep their meanings and rows."""
         previous, size = self.columns, len(columns)
         changed = replaced(previous, columns)
-        # Hashing a column would take as long as interpreting it; both tables keep identities valid.
-        origins = {id(previous[index]): index for index in changed if index < len(previous)}
-        absent = np.full(max(size - len(previous), 0), -1)
-        rows = np.append(self.rows[:size], absent)
-        meanings = np.append(self.meanings[:size], absent.astype(np.int8))
+        # Hashing a column would take as long as finding its meaning; both tables keep identities valid.
+        previous_indexes = {id(previous[index]): index for index in changed if index < len(previous)}
+        added = np.full(max(size - len(previous), 0), -1)
+        rows = np.append(self.rows[:size], added)
+        meanings = np.append(self.meanings[:size], added.astype(np.int8))
         other_meanings = {**self.other_meanings}
-        fresh: dict[int, ColumnMeaning] = {}
+        without_row: dict[int, ColumnMeaning] = {}
         for index in changed:
             other_meanings.pop(index, None)
         for index in changed[: np.searchsorted(changed, size)]:
-            origin = origins.get(id(columns[index]))
-            if origin is not None:
-                rows[index], meanings[index] = self.rows[origin], self.meanings[origin]
-                meaning = self.other_meanings.get(origin)
+            previous_index = previous_indexes.get(id(columns[index]))
+            if previous_index is not None:
+                rows[index], meanings[index] = self.rows[previous_index], self.meanings[previous_index]
+                meaning = self.other_meanings.get(previous_index)
             else:
-                rows[index], meaning = -1, interpreted(columns[index])
+                rows[index], meaning = -1, meaning_of(columns[index])
                 if meaning is not None and (meaning.tags or meaning.callback):
-                    meanings[index] = _NUMBERS[cast("Meaning", meaning.attribute.meaning)]
-                    fresh[index] = meaning
+                    meanings[index] = _NUMBER_OF_MEANING[cast("Meaning", meaning.attribute.meaning)]
+                    without_row[index] = meaning
             if meaning is not None and not meaning.tags:
                 other_meanings[index] = meaning
         places: dict[Meaning | Family, dict[tuple[str, ...], int]] = {}
@@ -149,28 +146,35 @@ class NodeColumns:
             else:
                 places.setdefault(meaning.attribute.meaning, {})[meaning.about] = index
         return NodeColumns(
-            self.node_id, columns, rows, meanings, other_meanings, fresh, places, frozenset(tags), _unexplained(tagged)
-        )  # fmt: skip
+            node_id=self.node_id,
+            columns=columns,
+            rows=rows,
+            meanings=meanings,
+            other_meanings=other_meanings,
+            without_row=without_row,
+            places=places,
+            tags=frozenset(tags),
+            unexplained=_unexplained(tagged),
+        )
 
-    def without_callbacks(self) -> NodeColumns:
-        """Return the same columns, of which those of a custom quota callback have no row yet."""
+    def with_callback_rows_dropped(self) -> NodeColumns:
+        """Return the columns, with the columns of a custom quota callback waiting for a row again."""
         tagged = {index: meaning for index, meaning in self.other_meanings.items() if meaning.callback}
         rows = self.rows.copy()
         rows[[*tagged]] = -1
-        return replace(self, rows=rows, fresh={**self.fresh, **tagged})
+        return replace(self, rows=rows, without_row={**self.without_row, **tagged})
 
-    def silenced(self) -> NodeColumns:
-        """Return the columns, with no rows for those that have foreign tags."""
-        return replace(
-            self, fresh={index: meaning for index, meaning in self.fresh.items() if meaning.callback is None}
-        )
+    def with_callback_ignored(self) -> NodeColumns:
+        """Return the columns, without a search for rows of the columns that have foreign tags."""
+        own = {index: meaning for index, meaning in self.without_row.items() if meaning.callback is None}
+        return replace(self, without_row=own)
 
 
 class Placed:
     """
-    All that is known of some tables before their numbers.
+    The layout of some tables, and the places of their numbers.
 
-    The same object while their columns and the limits are the same.
+    `Placing.place` returns the same object while the columns and the limits are the same.
     """
 
     def __init__(
@@ -189,34 +193,38 @@ class Placed:
         self.static = static
         """The limits of Strimzi's quotas plugin by node, also of nodes that were read a short while ago."""
         self.callbacks = callbacks
-        rows = np.concatenate([_NOWHERE, *(node.rows for node in nodes)])
-        meanings = np.concatenate([_NOWHERE, *(node.meanings for node in nodes)])
-        about = rows >= 0
+        rows = np.concatenate([_NO_ROWS, *(node.rows for node in nodes)])
+        meanings = np.concatenate([_NO_ROWS, *(node.meanings for node in nodes)])
+        has_row = rows >= 0
         self.is_read = np.zeros(len(layout), np.bool_)
-        """For each row whether the tables have any number of it."""
-        self.is_read[rows[about]] = True
+        """Mask of the rows with a number in the tables."""
+        self.is_read[rows[has_row]] = True
         self.places: dict[Meaning, Rows] = {}
         """
-        For each row the place of a number, counted through all tables one after the other; -1 where there is none.
+        The place of the number of each row, by meaning; -1 for a row without a number.
+
+        Places are counted through all tables, one after the other.
         """
         self.folded: dict[Meaning, tuple[Rows, Rows]] = {}
-        """Places of all numbers of a callback and the row of each; only where several numbers belong to one entity."""
-        for meaning, number in _NUMBERS.items():
-            of_it = np.flatnonzero(about & (meanings == number))
-            if of_it.size:
+        """
+        Places and rows of all numbers of callbacks, by meaning, if several numbers belong to one entity.
+        """
+        for meaning, number in _NUMBER_OF_MEANING.items():
+            places = np.flatnonzero(has_row & (meanings == number))
+            if places.size:
                 # Of two columns with the same meaning, by two spellings of a name, the later one counts.
                 self.places[meaning] = np.full(len(layout), -1)
-                self.places[meaning][rows[of_it]] = of_it
-                tagged = of_it[rows[of_it] >= layout.tagged.start]
+                self.places[meaning][rows[places]] = places
+                tagged = places[rows[places] >= layout.tagged.start]
                 if np.unique(rows[tagged]).size < tagged.size:
                     self.folded[meaning] = tagged, rows[tagged]
 
 
 class Placing:
     """
-    Keeps the entities of all nodes, and where their numbers are, from scrape to scrape.
+    Keeps the entities of all nodes, and the places of their numbers, from scrape to scrape.
 
-    An entity stays the same as long as its beans are there and its node is not forgotten, whatever its limit.
+    An entity keeps its serial as long as its beans are there and its node is not forgotten, whatever its limit.
     """
 
     def __init__(self) -> None:
@@ -225,68 +233,75 @@ class Placing:
         self._tags: tuple[str, ...] = ()
         """The keys of the tags that are shown."""
         self._rules = RulesInForce()
-        self._silent: frozenset[str] = frozenset()
-        """The nodes whose beans have foreign tags although they have no callback: such beans are not entities."""
+        self._without_callback: frozenset[str] = frozenset()
+        """Nodes without a callback whose beans have foreign tags. Such beans are not entities."""
         self._static: dict[str, StaticLimits] = {}
         """The limits of Strimzi's quotas plugin by node."""
         self._placed: Placed | None = None
 
     def place(self, tables: Sequence[BeanTable], limits: Limits | None) -> Placed:
-        """Return the places of the numbers in these tables, one table for each node."""
+        """Return the layout and the places of the numbers of tables, one table for each node."""
         nodes, previous = dict(self._nodes), self._placed
         for table in tables:
             node = nodes.get(table.node_id)
             if node is None or node.columns is not table.layout.columns:
                 node = node or NodeColumns(table.node_id)
-                nodes[table.node_id] = node.following(table.layout.columns)
+                nodes[table.node_id] = node.with_columns(table.layout.columns)
         columns_of_tables = [nodes[table.node_id] for table in tables]
-        static = {name: limits_of_node for name, limits_of_node in self._static.items() if name in nodes}
-        for node, table in zip(columns_of_tables, tables, strict=True):
-            static[node.node_id] = _static_limits_of(node, table)
-        static = {name: limits_of_node for name, limits_of_node in static.items() if limits_of_node}
-        silent = frozenset(
-            name
-            for name, node in nodes.items()
-            if node.tags and has_callback(limits, name, plugin=name in static) is False
+        static = self._static_limits(nodes, columns_of_tables, tables)
+        without_callback = frozenset(
+            node_id
+            for node_id, node in nodes.items()
+            if node.tags and has_callback(limits, node_id, plugin=node_id in static) is False
         )
-        keys = sorted(set[str]().union(*(node.tags for node in columns_of_tables if node.node_id not in silent)))
-        overruled_nodes = overruled(limits, {name: bool(node.tags) for name, node in nodes.items()}, static)
+        overruled_nodes = overruled(limits, {node_id: bool(node.tags) for node_id, node in nodes.items()}, static)
         rules = RulesInForce(limits, overruled_nodes)
         if overruled_nodes == self._rules.overruled and version_of(limits) == version_of(self._rules.limits):
             rules = self._rules
-            if (
-                previous
-                and columns_of_tables == [*previous.nodes]
-                and static == self._static
-                and silent == self._silent
-            ):
+            are_nodes_unchanged = static == self._static and without_callback == self._without_callback
+            if previous and columns_of_tables == [*previous.nodes] and are_nodes_unchanged:
                 return previous
-        tags = tuple(keys[:MOST_TAGS])
-        if tags != self._tags or silent != self._silent:
-            nodes = {name: node.without_callbacks() for name, node in nodes.items()}
-        for name in silent:
-            nodes[name] = nodes[name].silenced()
+        callback_nodes = (node for node in columns_of_tables if node.node_id not in without_callback)
+        all_tags = sorted(set[str]().union(*(node.tags for node in callback_nodes)))
+        tags = tuple(all_tags[:MOST_TAGS])
+        if tags != self._tags or without_callback != self._without_callback:
+            nodes = {node_id: node.with_callback_rows_dropped() for node_id, node in nodes.items()}
+        for node_id in without_callback:
+            nodes[node_id] = nodes[node_id].with_callback_ignored()
         layout = self._follow(nodes, tags, rules, static)
         if rules is not self._rules or static != self._static:
-            known = np.flatnonzero(layout.rows_in(self._layout) >= 0).tolist()  # new entities have these limits already
-            limited_entities = {
-                row: limited_entity
-                for row, entity in zip(known, layout.entities[known], strict=True)
-                if (limited_entity := limited(entity, rules.on(entity.broker), static, tags)) is not entity
-            }
-            layout = layout.under(limited_entities) if limited_entities else layout
-        # Nothing is taken over before all is known.
-        self._rules = rules
-        self._silent = silent
+            layout = self._apply_limits(layout, tags, rules, static)
+        # an error above leaves the state as it was
+        self._rules, self._static, self._without_callback = rules, static, without_callback
         self._nodes, self._layout, self._tags = nodes, layout, tags
-        self._static = static
-        callbacks = Callbacks(labels=labels_of(tags), left_out=tuple(keys[MOST_TAGS:]))
+        callbacks = Callbacks(labels=labels_of(tags), left_out=tuple(all_tags[MOST_TAGS:]))
         columns_of_tables = [nodes[table.node_id] for table in tables]
         self._placed = Placed(layout, columns_of_tables, rules, static, callbacks)
         return self._placed
 
+    def _static_limits(
+        self, nodes: Container[str], columns_of_tables: Sequence[NodeColumns], tables: Sequence[BeanTable]
+    ) -> dict[str, StaticLimits]:
+        """Return the limits of Strimzi's plugin by node, from the tables or as before; none for other nodes."""
+        static = {node_id: limits for node_id, limits in self._static.items() if node_id in nodes}
+        for node, table in zip(columns_of_tables, tables, strict=True):
+            static[node.node_id] = _static_limits_of(node, table)
+        return {node_id: limits for node_id, limits in static.items() if limits}
+
+    def _apply_limits(
+        self, layout: Layout, tags: Sequence[str], rules: RulesInForce, static: Mapping[str, StaticLimits]
+    ) -> Layout:
+        """Return a layout with the present limits of the entities that the last layout had; new ones have theirs."""
+        old_rows = np.flatnonzero(layout.rows_in(self._layout) >= 0).tolist()
+        changed_entities: dict[int, Entity] = {}
+        for row, entity in zip(old_rows, layout.entities[old_rows], strict=True):
+            limited_entity = limited(entity, rules.on(entity.broker), static, tags)
+            if limited_entity is not entity:
+                changed_entities[row] = limited_entity
+        return layout.with_limits(changed_entities) if changed_entities else layout
+
     def work(self, tables: Sequence[BeanTable], limits: Limits | None) -> int:
-        """Return how many new columns `place` would look at, and how many entities under other limits."""
+        """Return the number of columns and entities that `place` would look at for other columns or limits."""
         count = 0 if version_of(limits) == version_of(self._rules.limits) else len(self._layout)
         for table in tables:
             node = self._nodes.get(table.node_id)
@@ -296,7 +311,7 @@ class Placing:
         return count
 
     def forget(self, node_id: str) -> None:
-        """Drop the entities of a node."""
+        """Forget the columns and the entities of a node."""
         if self._nodes.pop(node_id, None) is not None:
             self._placed = None
 
@@ -307,57 +322,71 @@ class Placing:
         rules: RulesInForce,
         static: Mapping[str, StaticLimits],
     ) -> Layout:
-        """Return the layout after columns came and left; the nodes' columns get rows in it."""
+        """
+        Return the layout after columns came and left.
+
+        Args:
+            nodes: The columns of all nodes by node. They are replaced by columns with rows of the new layout.
+            tags: The keys of the tags that are shown.
+            rules: The configured quotas, for the limits of new entities.
+            static: The limits of Strimzi's quotas plugin by node.
+
+        """
         layout, size = self._layout, len(self._layout)
-        requested: dict[tuple[object, ...], tuple[Entity, list[int]]] = {}
-        for name, node in nodes.items():
-            for index, meaning in node.fresh.items():
-                key = name, *_identity(meaning, tags)
-                if key not in requested:
-                    _, kind, user, client_id, values = key
-                    entity = Entity(
-                        broker=name, quota_type=QuotaType(kind), user=user, client_id=client_id, tags=values
-                    )
-                    requested[key] = entity, []
-                requested[key][1].append(index)
-        sought = sorted(requested.values(), key=lambda request: order(request[0]))
+        wanted = _entities_without_row(nodes, tags)
         added: list[Entity] = []
         places: list[int] = []
-        found_at = layout.places(entity for entity, _ in sought)
-        for row, (entity, columns) in zip(found_at.tolist(), sought, strict=True):
-            target = row
-            if row == size or order(layout.entities[row]) != order(entity):
+        rows = layout.places(entity for entity, _ in wanted).tolist()
+        for row, (entity, indexes) in zip(rows, wanted, strict=True):
+            if row < size and order(layout.entities[row]) == order(entity):
+                target = row
+            else:
+                # until the layout is changed, new entities have the numbers after its rows
                 target = size + len(added)
                 added.append(limited(entity, rules.on(entity.broker), static, tags))
                 places.append(row)
-            nodes[entity.broker].rows[columns] = target
-        used = np.zeros(size + len(added) + 1, np.bool_)
+            nodes[entity.broker].rows[indexes] = target
+        is_used = np.zeros(size + len(added) + 1, np.bool_)
         for node in nodes.values():
-            used[node.rows] = True  # a row of -1 is the last one
-        removed = np.flatnonzero(~used[:size])
-        changed, new_rows = layout, np.arange(used.size)
+            is_used[node.rows] = True  # a row of -1 marks the last element, which stands for no row
+        removed = np.flatnonzero(~is_used[:size])
+        changed, new_rows = layout, np.arange(is_used.size)
         new_rows[-1] = -1
         if added or removed.size:
             changed = layout.changed(removed, added, np.array(places, np.intp))
             old_rows = changed.rows_in(layout)
             new_rows[old_rows[old_rows >= 0]] = np.flatnonzero(old_rows >= 0)
             new_rows[size:-1] = np.flatnonzero(old_rows < 0)
-        if changed is not layout or requested:
-            for name, node in nodes.items():
-                nodes[name] = replace(node, rows=new_rows[node.rows], fresh={})
+        if changed is not layout or wanted:
+            for node_id, node in nodes.items():
+                nodes[node_id] = replace(node, rows=new_rows[node.rows], without_row={})
         return changed
+
+
+def _entities_without_row(nodes: Mapping[str, NodeColumns], tags: Sequence[str]) -> list[tuple[Entity, list[int]]]:
+    """Return the entities of all columns without a row, in order, with the indexes of their columns on their node."""
+    entities: dict[tuple[object, ...], tuple[Entity, list[int]]] = {}
+    for node_id, node in nodes.items():
+        for index, meaning in node.without_row.items():
+            kind, user, client_id, values = _identity(meaning, tags)
+            key = node_id, kind, user, client_id, values
+            if key not in entities:
+                entity = Entity(broker=node_id, quota_type=QuotaType(kind), user=user, client_id=client_id, tags=values)
+                entities[key] = entity, []
+            entities[key][1].append(index)
+    return sorted(entities.values(), key=lambda entity_and_indexes: order(entity_and_indexes[0]))
 
 
 def _static_limits_of(node: NodeColumns, table: BeanTable) -> StaticLimits:
     """Return the limits of Strimzi's quotas plugin that a node reports; empty without the plugin."""
     places = node.places.get(Meaning.CALLBACK_LIMIT, {})
-    factor = node.places.get(CALLBACK_THROTTLE_FACTOR, {}).get(())
+    factor_place = node.places.get(CALLBACK_THROTTLE_FACTOR, {}).get(())
     configured = {name: table.values[place] for (name,), place in places.items()}
-    return static_limits(configured, nan if factor is None else table.values[factor])
+    return static_limits(configured, nan if factor_place is None else table.values[factor_place])
 
 
 def _unexplained(columns: Sequence[BeanColumn]) -> Unplaced | None:
-    """Return what is known of columns whose tags Kafka's own quotas do not have."""
+    """Return the report on columns with tags that Kafka's own quotas do not have; None without any."""
     if not columns:
         return None
     bean = columns[0].bean
@@ -372,11 +401,11 @@ def _unexplained(columns: Sequence[BeanColumn]) -> Unplaced | None:
 
 
 def labels_of(tags: Sequence[str]) -> tuple[str, ...]:
-    """Return a label for each tag: its key where that is a name that is free, or else the nearest such name."""
+    """Return a label for each tag: its key, or a similar name if the key is no label name or is taken."""
     labels: list[str] = []
     for tag in tags:
         label = re.sub(r"[^A-Za-z0-9_]", "_", tag[:_LONGEST_LABEL])
-        if label in _TAKEN or not re.match(r"[A-Za-z]", label):
+        if label in _RESERVED_LABELS or not re.match(r"[A-Za-z]", label):
             label = f"tag_{label}"
         while label in labels:
             label += "_"
@@ -388,10 +417,12 @@ def _identity(meaning: ColumnMeaning, tags: Sequence[str]) -> tuple[str, str, st
     """
     Return the properties that distinguish an entity from others of its node.
 
-    Those of a callback's entity are the tags that are shown.
+    They are the value of its quota type, its user and client-id, and the values of the shown ``tags``; None for an
+    entity of Kafka's own quotas.
     """
     if meaning.callback is None:
         kind, user, client_id = meaning.tags or (QuotaType.PRODUCE, "", "")
         return kind.value, user, client_id, None
-    kind, values = meaning.callback[0], dict(meaning.callback[1])
+    kind, pairs = meaning.callback
+    values = dict(pairs)
     return kind.value, "", "", tuple(values.get(key, "") for key in tags)

@@ -1,13 +1,14 @@
 """
 Decides which beans count.
 
-A bean is not a rule: it stays for up to an hour after more specific rules, or the removal of
-all rules, have moved its clients elsewhere, and then counts them twice. Since Kafka 4.2
-(KAFKA-19282) the rules in force alone decide under which tags a client is measured, so that a bean
-with other tags is stale unless it rises. An older broker also remembers rules removed since its
-start: there a bean whose rate is above 0 is in use, whatever its tags, and the bean under which
-the rules would measure its clients is stale while it shows 0. A broker that does not show its
-release counts as an older one: a client in use is never hidden.
+A bean stays for up to an hour after its clients have moved to another bean, because there are more specific rules or
+none any more. Then both beans would count them.
+
+Since Kafka 4.2 (KAFKA-19282), the rules in force alone decide under which tags a client is measured. So a bean with
+other tags is stale unless it rises. An older broker also remembers rules that were removed since its start. There a
+bean with a rate above 0 is in use, whatever its tags, and the bean under which the rules would measure its clients is
+stale while it shows 0. A broker that does not show its release counts as an older one, so that a client in use is
+never hidden.
 """
 
 from __future__ import annotations
@@ -32,25 +33,26 @@ _SAMPLES: Final = np.array([2 if kind is QuotaType.CONTROLLER_MUTATION else 11 f
 """Samples of a rate, by quota type."""
 _MOST_IDLE_RISE: Final = _SAMPLES / (_SAMPLES - 1) + 1e-9
 """
-By how much a rate can rise without traffic, rounding included.
+Largest factor by which a rate rises without traffic, by quota type.
 
-With S samples Kafka's ``Rate`` divides by S - 1 to S windows, depending on the age of
-the oldest.
+With S samples, Kafka's ``Rate`` divides by S - 1 to S windows, depending on the age of the oldest sample. The factor
+allows for rounding.
 """
 _LINGER_SECONDS: Final = 60.0
 """Time that a throttle stays in Kafka's averages: 2 x 30 s."""
 
 
 class Standing(IntEnum):
-    """Standing of a bean: the reason why clients are, or are not, measured under its tags by the rules in force."""
+    """The standing of a bean under the rules in force."""
 
     IN_USE = 0
     """Clients are measured under these tags."""
     FORWARDED = 1
     """
-    In use while it carries a throttle. Without request quotas nothing is recorded in group
-    Request, but a broker still keeps the throttles there that the controller's mutation quotas
-    impose on the requests it forwards.
+    The bean is in use while it has a throttle.
+
+    Without request quotas, a broker records no usage in group Request. It still records the throttles that the
+    controller's mutation quotas impose on the requests that it forwards.
     """
     STALE = 2
     """No client is measured under these tags."""
@@ -58,11 +60,11 @@ class Standing(IntEnum):
 
 class Staleness:
     """
-    Judges beans that the rules do not explain, by what they were at the previous collection.
+    Judges the beans that the rules do not explain, by their change since the previous collection.
 
-    Such a bean counts when its rate or throttle rose since the previous collection under the same rules, or was seen to
-    do so within the last minute. Under other rules it was used rightly, and its last traffic is no sign that it still
-    is. On a node that remembers removed rules it also counts while its rate is above 0.
+    Such a bean counts if its rate or throttle time rose since the previous collection under the same rules, or within
+    the last minute. If the rules have changed since, its traffic was of the earlier rules and is no evidence. On a node
+    that remembers removed rules, it also counts while its rate is above 0.
     """
 
     def __init__(self) -> None:
@@ -70,20 +72,27 @@ class Staleness:
         self._rules = RulesInForce()
         self._standings: NDArray[np.int8] = np.empty(0, np.int8)
         self._suspects: Rows = np.empty(0, np.intp)
-        """The rows that are not simply in use."""
+        """The rows with another standing than in use."""
         self._last: tuple[Floats, Floats] = np.empty(0), np.empty(0)
-        """Usage and throttle time at the previous collection in Kafka's units, 0 for what was not there."""
+        """Usage and throttle time at the previous collection in Kafka's units, 0 for a missing number."""
         self.read_under: dict[str, int | None] = {}
-        """Version of the rules at the previous collection, by node; None where the rules did not decide."""
+        """Version of the rules at the previous collection, by node; None if the rules did not decide."""
         self._rose = RecentRows()
 
     def stale(
         self, placed: Placed, values: Floats, leads: Mapping[str, bool | None], now_seconds: float
     ) -> NDArray[np.bool_]:
         """
-        Return for each row whether it was read but does not count at ``now_seconds`` (Unix time).
+        Return the mask of the rows that were read but do not count.
 
-        Mutations of a node that does not lead do not count either, by the ``leads`` of the nodes read.
+        Mutations of a node that is not the active controller do not count either.
+
+        Args:
+            placed: The rows and the places of their numbers.
+            values: The numbers of all tables, and a NaN at the end.
+            leads: Whether a node is the active controller, by node; None if unknown.
+            now_seconds: Steady time of the collection.
+
         """
         self._follow(placed, now_seconds)
         layout = placed.layout
@@ -99,6 +108,7 @@ class Staleness:
         return stale
 
     def _follow(self, placed: Placed, now_seconds: float) -> None:
+        """Take the rows of another layout, and judge rows that are new or under other rules."""
         layout, previous = placed.layout, self._layout
         if layout is not previous or placed.rules is not self._rules:
             standings = layout.carry(self._standings, previous, -1).copy()
@@ -116,85 +126,87 @@ class Staleness:
     def _judge(
         self, suspects: Rows, stale: NDArray[np.bool_], placed: Placed, values: Floats, now_seconds: float
     ) -> None:
-        """Find out which of the suspects are stale."""
+        """Mark the suspects that are stale, and the idle beans whose clients a node measures under removed rules."""
         layout = placed.layout
-        nowhere = np.full(len(layout), -1)  # the NaN at the end
-        current = [
-            values[placed.places.get(meaning, nowhere)[suspects]] for meaning in (Meaning.USAGE, Meaning.THROTTLE_TIME)
-        ]
-        previous = [kept_values[suspects] for kept_values in self._last]
-        for numbers, kept_values in zip(current, self._last, strict=True):
-            kept_values[suspects] = np.fmax(numbers, 0.0)
-        forwarded = (self._standings[suspects] == Standing.FORWARDED) & np.isfinite(current[1])
-        remembering = np.array([_remembers(placed.rules.on(node), node) for node in layout.nodes], np.bool_)
-        busy = remembering[layout.node_numbers[suspects]] & ~stale[suspects] & (current[0] > 0)  # False for NaN
+        nowhere = np.full(len(layout), -1)  # the place of the NaN at the end
+        all_usage = values[placed.places.get(Meaning.USAGE, nowhere)]
+        usage = all_usage[suspects]
+        throttle_time = values[placed.places.get(Meaning.THROTTLE_TIME, nowhere)[suspects]]
+        last_usages, last_throttle_times = self._last
+        last_usage, last_throttle_time = last_usages[suspects], last_throttle_times[suspects]
+        last_usages[suspects], last_throttle_times[suspects] = np.fmax(usage, 0.0), np.fmax(throttle_time, 0.0)
+        is_forwarded = (self._standings[suspects] == Standing.FORWARDED) & np.isfinite(throttle_time)
+        remembers = np.array([_remembers(placed.rules.on(node), node) for node in layout.nodes], np.bool_)
+        # comparisons with NaN are False
+        is_busy = remembers[layout.node_numbers[suspects]] & ~stale[suspects] & (usage > 0)
         with np.errstate(over="ignore"):  # an agent may report any float; nothing rises above infinity
-            rises = current[0] > previous[0] * _MOST_IDLE_RISE[layout.types[suspects]]
-        rises |= current[1] > previous[1]  # both are False for NaN
-        comparable = np.array(
+            rises = usage > last_usage * _MOST_IDLE_RISE[layout.types[suspects]]
+        rises |= throttle_time > last_throttle_time
+        has_same_rules = np.array(
             [self.read_under.get(node) == version_of(placed.rules.on(node)) for node in layout.nodes], np.bool_
         )
-        comparable = comparable[layout.node_numbers[suspects]]
-        self._rose.drop(suspects[~forwarded & ~comparable])
-        self._rose.note(suspects[~forwarded & comparable & rises], now_seconds)
-        stale[suspects] |= ~forwarded & ~busy & ~self._rose.among(suspects)
-        if busy.any():
-            usage = values[placed.places.get(Meaning.USAGE, nowhere)]
-            idle = np.flatnonzero(placed.is_read & (usage == 0)).tolist()
-            moved = _Traffic(layout.entities[suspects[busy]])
-            stale[[row for row in idle if moved.includes(layout.entities[row])]] = True
+        is_comparable = has_same_rules[layout.node_numbers[suspects]]
+        self._rose.drop(suspects[~is_forwarded & ~is_comparable])
+        self._rose.note(suspects[~is_forwarded & is_comparable & rises], now_seconds)
+        stale[suspects] |= ~is_forwarded & ~is_busy & ~self._rose.among(suspects)
+        if is_busy.any():
+            idle_rows = np.flatnonzero(placed.is_read & (all_usage == 0)).tolist()
+            busy_clients = _BusyClients(layout.entities[suspects[is_busy]])
+            stale[[row for row in idle_rows if busy_clients.include(layout.entities[row])]] = True
 
 
 class RecentRows:
     """
-    The time at which each entity was last seen in some state, for a minute.
+    Remembers for a minute when an entity was last seen in some state.
 
-    The time is kept by row while the entity is in the layout, and by name after it left. An entity that leaves and
-    comes back in time, as after a change of its beans, is as recent as before.
+    The time is kept by row while the entity is in the layout, and by name after the entity left. So an entity that
+    leaves and comes back, as after a change of its beans, is as recent as before.
     """
 
     def __init__(self) -> None:
         self._layout = Layout(())
         self._seen: Floats = np.empty(0)
-        """Unix time in seconds, -inf for never."""
+        """Steady time by row at which the entity was seen last, -inf for never."""
         self._left: dict[Place, float] = {}
+        """The same time by name of the entities that left."""
 
     def follow(self, layout: Layout, now_seconds: float) -> None:
-        """Move to another layout, and drop entities that were last seen too long before ``now_seconds``."""
+        """Take the rows of another layout, and forget entities that were seen longer ago than a minute."""
         if layout is not self._layout:
-            previous, rows = self._layout, layout.rows_in(self._layout)
+            previous, previous_rows = self._layout, layout.rows_in(self._layout)
             seen_before_leaving = self._seen.copy()
-            seen_before_leaving[rows[rows >= 0]] = -np.inf
+            seen_before_leaving[previous_rows[previous_rows >= 0]] = -np.inf
             for row in np.flatnonzero(seen_before_leaving > -np.inf).tolist():
                 self._left[place_of(previous.entities[row])] = float(seen_before_leaving[row])
             self._seen = layout.carry(self._seen, previous, -np.inf).copy()
-            for row in np.flatnonzero(rows < 0).tolist() if self._left else ():
-                self._seen[row] = self._left.pop(place_of(layout.entities[row]), -np.inf)
+            if self._left:
+                for row in np.flatnonzero(previous_rows < 0).tolist():
+                    self._seen[row] = self._left.pop(place_of(layout.entities[row]), -np.inf)
             self._layout = layout
-        seen = np.flatnonzero(self._seen > -np.inf)
-        self._seen[seen[np.abs(now_seconds - self._seen[seen]) > _LINGER_SECONDS]] = -np.inf
+        seen_rows = np.flatnonzero(self._seen > -np.inf)
+        self._seen[seen_rows[np.abs(now_seconds - self._seen[seen_rows]) > _LINGER_SECONDS]] = -np.inf
         self._left = {
             place: seen_at for place, seen_at in self._left.items() if abs(now_seconds - seen_at) <= _LINGER_SECONDS
         }
 
     def note(self, rows: Rows, now_seconds: float) -> None:
-        """Note that the entities of these rows are seen now."""
+        """Note that the entities in ``rows`` are seen at ``now_seconds``."""
         self._seen[rows] = now_seconds
 
     def drop(self, rows: Rows) -> None:
-        """Forget that the entities of these rows were seen."""
+        """Forget that the entities in ``rows`` were seen."""
         self._seen[rows] = -np.inf
 
     def among(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return for each of these rows whether it was seen."""
+        """Return whether the entity in each of ``rows`` was seen within the last minute."""
         return self._seen[rows] > -np.inf
 
     def seen(self) -> tuple[bytes, tuple[Place, ...]]:
-        """Return a key that stays equal as long as the same entities were seen, in the layout and beyond it."""
+        """Return a key that is equal as long as the same entities were seen, also entities that left."""
         return (self._seen > -np.inf).tobytes(), tuple(self._left)
 
     def clients(self) -> Iterator[tuple[str, str]]:
-        """Yield user and client-id of each entity that was seen, also of those that left."""
+        """Yield user and client-id of the entities that were seen, also of entities that left."""
         for row in np.flatnonzero(self._seen > -np.inf).tolist():
             entity: Entity = self._layout.entities[row]
             yield entity.user, entity.client_id
@@ -203,40 +215,47 @@ class RecentRows:
 
 
 def _remembers(rules: Limits | None, node: str) -> bool:
+    """Return whether a node is known to measure clients by removed rules, too."""
     return rules is not None and rules.remembers_removed_rules(node)
 
 
-class _Traffic:
+class _BusyClients:
     """
-    The clients that some busy beans measure, which the rules would measure under other tags.
+    The clients of busy beans, which the rules would measure under other tags.
 
-    Such a broker measures only clients without a rule under tags of its own choice; a client of a rule has the tags of
-    that rule.
+    A broker that remembers removed rules chooses the tags of clients without a rule. A client with a rule has the tags
+    of its rule.
     """
 
     def __init__(self, busy: Iterable[Entity]) -> None:
-        self._seen: set[tuple[QuotaType, str, str | None, str | None]] = set()
+        self._keys: set[tuple[QuotaType, str, str | None, str | None]] = set()
+        """
+        Keys by quota type, node, user and client-id; None for a name that the busy bean lacks.
+
+        A further key with an empty name stands for the names that the rules would leave out.
+        """
         for entity in busy:
             node = entity.quota_type, entity.broker
             user, client_id = entity.user or None, entity.client_id or None
-            self._seen |= {(*node, user, client_id), (*node, user, ""), (*node, "", client_id)}
+            self._keys |= {(*node, user, client_id), (*node, user, ""), (*node, "", client_id)}
 
-    def includes(self, idle: Entity) -> bool:
+    def include(self, idle: Entity) -> bool:
         """
-        Return whether the clients of an entity are among them.
+        Return whether the clients of an idle bean may be busy clients.
 
-        They are if their user or client-id is among them and the other name does not contradict it.
+        They may be if the user or the client-id is of a busy bean, and the other name does not contradict it. Clients
+        with a rule of their own never are.
         """
         if idle.tags is not None or idle.resolution is None or idle.resolution.entity is not None:
             return False
         node = idle.quota_type, idle.broker
         if idle.user and idle.client_id:
-            return (*node, idle.user, None) in self._seen or (*node, None, idle.client_id) in self._seen
-        return (*node, idle.user, idle.client_id) in self._seen
+            return (*node, idle.user, None) in self._keys or (*node, None, idle.client_id) in self._keys
+        return (*node, idle.user, idle.client_id) in self._keys
 
 
 def standing_of(entity: Entity, limits: Limits | None) -> Standing:
-    """Return whether an entity's bean is in use by the rules; without known rules it is."""
+    """Return the standing of an entity's bean under the rules; in use if they are unknown."""
     if limits is None or entity.tags is not None:
         return Standing.IN_USE
     rules = limits.rules.get(entity.quota_type, NO_RULES)
@@ -251,12 +270,16 @@ def standing_of(entity: Entity, limits: Limits | None) -> Standing:
 
 def active_controllers(reported: Mapping[str, bool | None], leader: str | None) -> dict[str, bool | None]:
     """
-    Return for each node whether it leads the KRaft quorum; None where that is unknown.
+    Return whether a node is the active controller, by node; None if that is unknown.
 
-    A former leader keeps its mutation beans for an hour, and a broker has some of its own from
-    auto-created topics; only the leader's describe the quota. What a node reports of itself
-    (``ActiveControllerCount``) is fresher than what the Admin API said at the last refresh. During
-    an election two nodes may both think they lead, and both count. ``leader`` is the one of the Admin API.
+    Only the mutation beans of the active controller describe the quota. A former one keeps its beans for an hour, and a
+    broker has beans of auto-created topics. The report of a node about itself (``ActiveControllerCount``) is newer than
+    the Admin API's at the last refresh. During an election two nodes may report that they lead, and both count.
+
+    Args:
+        reported: The reports of the nodes about themselves; None for no report.
+        leader: The active controller by the Admin API; None if it is unknown.
+
     """
     if any(reported.values()):
         return {node: bool(leads) for node, leads in reported.items()}

@@ -16,23 +16,23 @@ from .layout import Floats, Layout, Rows, fixed, order
 
 CAUSES: Final = (None, *ThrottleCause)
 """Causes by their number in ``Columns.causes``."""
-_NOT_ITS_OWN: Final = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
-_FIELDS: Final = {
+_MUTATION_CAUSE: Final = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
+_FIELD_OF_COLUMN: Final = {
     "usage": "usage",
     "throttle_time": "throttle_time_seconds",
     "tokens": "tokens",
     "reported_utilization": "reported_utilization",
 }
-NAMES: Final = tuple(_FIELDS)
-"""The columns of numbers; ``_FIELDS`` has the fields of ``EntityUsage`` that they hold."""
+NAMES: Final = tuple(_FIELD_OF_COLUMN)
+"""The columns of numbers; ``_FIELD_OF_COLUMN`` has the fields of ``EntityUsage`` that they hold."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Columns:
     """
-    Arrays with a value for each row of a layout, NaN where there is none; all of float64 unless said otherwise.
+    Arrays with a value for each row of a layout, float64 unless typed otherwise; NaN for no value.
 
-    Never changed once made. A column without any value is ``layout.absent``.
+    The arrays are never changed. A column without any value is ``layout.absent``.
     """
 
     layout: Layout
@@ -40,41 +40,45 @@ class Columns:
     """Usage in the unit of ``Entity.limit``; NaN where the node gave none."""
     throttle_time: Floats
     """
-    Average throttle of the last 30 to 60 s in seconds, 0 when there was none, NaN where it is not known.
+    Average throttle time of the last 30 to 60 s in seconds; 0 for no throttle, NaN where it is unknown.
 
-    Under KRaft that of controller mutations is the longest request throttle that refers to them (``deciders``).
+    Under KRaft, the throttle time of controller mutations is the longest request throttle that refers to them
+    (``deciders``).
     """
     tokens: Floats
-    """Controller mutations under a limit only; negative is debt."""
+    """Tokens of controller mutations under a limit; negative tokens are debt."""
     reported_utilization: Floats
-    """Usage divided by limit as the node itself reports it; NaN when it reports none, or knows no limit."""
+    """Usage divided by limit as the node itself reports it; NaN if it reports none, or knows no limit."""
     causes: NDArray[np.int8]
     """The number of the cause in ``CAUSES``, 0 for rows that were not throttled."""
     deciders: Mapping[int, Entity] = field(default_factory=dict)
     """
-    By row of a request throttle of controller mutations: the entity whose quota decides, as ``EntityUsage.decided_by``.
+    Entities whose mutation quota decides on a request throttle, by row of the request throttle.
+
+    ``EntityUsage.decided_by`` has the details.
     """
     detailed: NDArray[np.bool_] | None = None
     """
-    False where series of utilization, burst, rule and cause are left out to save series; None if they are left out
-    nowhere.
+    Mask of the rows with series of utilization, burst, rule and cause.
+
+    Other rows lack them to save series. None if all rows have them.
     """
 
     @classmethod
     def of(cls, usages: Iterable[EntityUsage] = ()) -> Columns:
-        """Return the columns of usages in any order. This is for a few usages, since it takes each one apart."""
-        rows = sorted(usages, key=lambda usage: order(usage.entity))
-        layout = Layout([row.entity for row in rows])
+        """Return the columns of usages in any order. It takes every usage apart, so it is meant for a few usages."""
+        ordered = sorted(usages, key=lambda usage: order(usage.entity))
+        layout = Layout([usage.entity for usage in ordered])
         columns = {
-            name: np.array([getattr(row, field_name) for row in rows], np.float64)
-            for name, field_name in _FIELDS.items()
+            name: np.array([getattr(usage, field_name) for usage in ordered], np.float64)
+            for name, field_name in _FIELD_OF_COLUMN.items()
         }
-        detailed = np.array([row.detailed for row in rows], np.bool_)
+        detailed = np.array([usage.detailed for usage in ordered], np.bool_)
         return cls(
             layout=layout,
             **{name: layout.column(values) for name, values in columns.items()},
-            causes=np.array([CAUSES.index(row.cause) for row in rows], np.int8),
-            deciders={place: row.decided_by for place, row in enumerate(rows) if row.decided_by is not None},
+            causes=np.array([CAUSES.index(usage.cause) for usage in ordered], np.int8),
+            deciders={row: usage.decided_by for row, usage in enumerate(ordered) if usage.decided_by is not None},
             detailed=None if detailed.all() else detailed,
         )
 
@@ -83,7 +87,7 @@ class Columns:
 
     @cached_property
     def utilization(self) -> Floats:
-        """Usage divided by limit, a ratio; NaN without either, and for a limit of 0."""
+        """Usage divided by limit, a ratio; NaN without usage or limit, and for a limit of 0."""
         limits = self.layout.limits
         with np.errstate(invalid="ignore", over="ignore"):
             return fixed(self.usage / np.where(limits > 0, limits, np.nan))
@@ -99,31 +103,32 @@ class Columns:
 
     @cached_property
     def used(self) -> Floats:
-        """Usage divided by limit, as ``utilization``, but infinite for any usage under a limit of 0."""
+        """The same as ``utilization``, but infinite for any usage under a limit of 0."""
         violated = (self.layout.limits == 0) & (self.usage > 0)
         return fixed(np.where(violated, np.inf, self.utilization))
 
     @cached_property
     def pressure(self) -> Floats:
         """
-        The larger of ``used`` and ``burst_used``: at 1 and above the entity is throttled or refused.
+        The larger of ``used`` and ``burst_used``. At 1 and above, requests of the entity are throttled or refused.
 
-        This number orders entities, and is not shown.
+        It orders entities and is not shown.
         """
         return fixed(np.fmax(self.used, self.burst_used))
 
     @cached_property
     def held_back(self) -> NDArray[np.bool_]:
-        """Return whether the limit of an entity throttles it, so that its usage is a lower bound of its demand."""
-        limits, delays, tokens = self.layout.limits, self.throttle_time, self.tokens
-        at_limit = np.isnan(delays) & np.isnan(tokens) & (self.usage >= limits)
-        is_held_back: NDArray[np.bool_] = (delays > 0) | (tokens < 0) | at_limit
-        is_held_back &= np.isfinite(limits) & (self.causes != _NOT_ITS_OWN)
+        """Mask of the entities that their own limit throttles, so that their usage is a lower bound of their demand."""
+        limits, throttle_time, tokens = self.layout.limits, self.throttle_time, self.tokens
+        # without a measured throttle, an entity at its limit counts as throttled
+        is_at_limit = np.isnan(throttle_time) & np.isnan(tokens) & (self.usage >= limits)
+        is_held_back: NDArray[np.bool_] = (throttle_time > 0) | (tokens < 0) | is_at_limit
+        is_held_back &= np.isfinite(limits) & (self.causes != _MUTATION_CAUSE)
         return fixed(is_held_back)
 
     @cached_property
     def usages(self) -> Usages:
-        """The rows of Kafka's own quotas, one by one."""
+        """The usages of the entities of Kafka's own quotas."""
         return Usages(self, np.arange(len(self))[self.layout.own])
 
     @cached_property
@@ -132,8 +137,8 @@ class Columns:
         return Usages(self, np.arange(len(self))[self.layout.tagged])
 
     def usage_at(self, row: int) -> EntityUsage:
-        """Return the usage of one entity."""
-        values = {field_name: float(getattr(self, name)[row]) for name, field_name in _FIELDS.items()}
+        """Return the usage in a row."""
+        values = {field_name: float(getattr(self, name)[row]) for name, field_name in _FIELD_OF_COLUMN.items()}
         values_or_none: dict[str, Any] = {
             field_name: None if isnan(value) else value for field_name, value in values.items()
         }
@@ -147,7 +152,7 @@ class Columns:
 
 
 class Usages(Sequence[EntityUsage]):
-    """Rows of columns as usages; each usage is made once, when it is first read."""
+    """Usages in some rows of columns. A usage is made when it is first read, and kept."""
 
     def __init__(self, columns: Columns, rows: Rows) -> None:
         self.columns = columns
@@ -170,7 +175,7 @@ class Usages(Sequence[EntityUsage]):
         return usage
 
     def where(self, mask: NDArray[np.bool_]) -> Usages:
-        """Return the rows where an array with a value for each row of the columns is true."""
+        """Return the usages in the marked rows; the mask has a value for each row of the columns."""
         return Usages(self.columns, self.rows[mask[self.rows]])
 
     def __eq__(self, other: object) -> bool:

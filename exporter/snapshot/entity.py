@@ -1,4 +1,4 @@
-"""One quota entity on one node, and what it used."""
+"""A quota entity on a node, and its usage."""
 
 from __future__ import annotations
 
@@ -35,11 +35,10 @@ _serials = count()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
     """
-    A quota entity as one node sees it, and the limit it is under.
+    A quota entity on a node, and its limit.
 
-    The same object from one snapshot to the next, as long as neither the beans
-    nor the limits change: whatever was derived from it may be kept under its
-    identity.
+    Snapshots share the object as long as neither the beans nor the limits change, so values that depend on the entity
+    alone may be cached by it.
     """
 
     broker: str
@@ -50,7 +49,7 @@ class Entity:
     client_id: str
     """Client-id; empty when the quota does not distinguish clients."""
     resolution: Resolution | None = None
-    """The configured rule that decides, ``NO_RULE`` when none applies, None when the rules are unknown."""
+    """The configured rule that sets the limit; ``NO_RULE`` if none applies, None if the rules are unknown."""
     limit: float | None = None
     """bytes/s, threads or mutations/s by quota type; None when unlimited or unknown, as ``limit_state`` says."""
     burst_tokens: float | None = None
@@ -63,11 +62,11 @@ class Entity:
     stands_in: bool = False
     """True for an entity that stands for folded entities, to keep the number of series in bounds."""
     serial: int = field(default_factory=_serials.__next__, compare=False, repr=False)
-    """Identity of the entity, which stays when the entity is made again under another limit: state is found by it."""
+    """Identity of the entity. It stays when the entity is made again under another limit, so state is kept by it."""
 
     @property
     def limit_state(self) -> LimitState:
-        """The reason why ``limit`` is missing, if it is."""
+        """The state of the limit: whether it is known, unlimited or unknown."""
         if self.limit is not None:
             return LimitState.LIMITED
         return LimitState.UNKNOWN if self.resolution is None else LimitState.UNLIMITED
@@ -76,47 +75,46 @@ class Entity:
 @dataclass(slots=True, kw_only=True)
 class EntityUsage:
     """
-    The usage of one quota entity on one node: a row of ``Columns``, which has the units; None stands for its NaN.
+    The usage of a quota entity on a node: a row of ``Columns``, which has the units, with None instead of NaN.
 
-    Not frozen, because many of them are made; never changed once made.
+    It is never changed. It is not frozen, since a frozen object takes longer to make.
     """
 
     entity: Entity
     usage: float | None = None
     throttle_time_seconds: float | None = 0.0
     """
-    Average throttle of the last 30 to 60 s, 0 when there was none.
+    Average throttle time of the last 30 to 60 s, 0 for no throttle.
 
-    None where no throttle is measured: the agent's rules or its dialect leave the column out, or controller mutations
-    under KRaft that no request throttle is known to be of (``decided_by``).
+    None if no throttle is measured: the agent's rules or its dialect leave the column out, or the entity is of
+    controller mutations under KRaft and no request throttle is known to refer to it (``decided_by``).
     """
     tokens: float | None = None
     cause: ThrottleCause | None = None
     """None when the entity was not throttled."""
     decided_by: Entity | None = None
     """
-    The entity of controller mutations whose quota decides on this request throttle: that entity has the same throttle
-    time, or a longer one.
+    The entity of controller mutations whose quota causes this request throttle; its throttle time is at least as long.
 
-    Its broker is empty where its bucket is not measured: rule and limit follow from the configured quotas. None for any
-    other throttle, and where it is unknown.
+    If its bucket is not measured, its broker is empty, and its rule and limit follow from the configured quotas. None
+    for any other throttle, and if the entity is unknown.
     """
     reported_utilization: float | None = None
     detailed: bool = True
 
     @property
     def throttled(self) -> bool:
-        """Return whether it is known that it was throttled lately."""
+        """Return whether the entity is known to have been throttled lately."""
         return (self.throttle_time_seconds or 0.0) > 0
 
     @property
     def referring(self) -> bool:
-        """Return whether another quota than its own throttles it: one of controller mutations."""
+        """Return whether a quota of controller mutations throttles the entity instead of its own."""
         return self.cause is ThrottleCause.CONTROLLER_MUTATION
 
     @property
     def held_back(self) -> bool:
-        """Return whether its own limit throttles it: without that limit it would use at least as much."""
+        """Return whether its own limit throttles the entity, so that its usage is a lower bound of its demand."""
         limit = self.entity.limit
         if limit is None or not isfinite(limit) or self.cause is ThrottleCause.CONTROLLER_MUTATION:
             return False
@@ -126,7 +124,11 @@ class EntityUsage:
 
     @property
     def utilization(self) -> float | None:
-        """Usage divided by limit, None if either is missing; negative when an unrecorded fetch made the usage so."""
+        """
+        Usage divided by limit; None without usage or limit, and for a limit of 0.
+
+        It is negative if Kafka reports a negative usage, as after an unrecorded fetch.
+        """
         limit = self.entity.limit
         if self.usage is None or limit is None or limit <= 0:
             return None
@@ -142,21 +144,22 @@ class EntityUsage:
 
     @property
     def used(self) -> float | None:
-        """Usage divided by limit, but unlike ``utilization`` infinite for any usage under a limit of 0."""
+        """The same as ``utilization``, but infinite for any usage under a limit of 0."""
         return part_used(self.usage, self.entity.limit)
 
     @property
     def pressure(self) -> float | None:
-        """The larger of ``used`` and ``burst_used``: at 1 and above it is throttled or refused. None without either."""
-        parts = self.used, self.burst_used
-        return max((part for part in parts if part is not None), default=None)
+        """The larger of ``used`` and ``burst_used``; None without either. At 1 and above it is throttled or refused."""
+        ratios = self.used, self.burst_used
+        return max((ratio for ratio in ratios if ratio is not None), default=None)
 
 
 def part_used(usage: float | None, limit: float | None) -> float | None:
     """
-    Return usage divided by limit; infinite for any usage under a limit of 0, which violates it.
+    Return usage divided by limit.
 
-    Return None if either is missing, for an infinite limit, and for no usage under a limit of 0.
+    It is infinite for any usage under a limit of 0, which violates the limit. It is None without usage or limit, for an
+    infinite limit, and for no usage under a limit of 0.
     """
     if usage is None or limit is None or limit == inf:
         return None
@@ -166,5 +169,5 @@ def part_used(usage: float | None, limit: float | None) -> float | None:
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number as JSON can hold it: None for infinity and NaN."""
+    """Return a value that JSON can hold: None for infinity and NaN."""
     return value if value is not None and isfinite(value) else None

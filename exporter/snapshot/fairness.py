@@ -14,14 +14,14 @@ _TWO: Final = 2
 
 def jain_index(usage: Floats, brokers: int) -> Floats:
     """
-    Return Jain's index of each row: 1 if all brokers have the same, 1 / brokers if one has all.
+    Return Jain's index of each row: 1 if all brokers have the same usage, 1 / brokers if one broker has all of it.
 
     Args:
-        usage: by row, and by broker that has any; float64.
-        brokers: number of all brokers, of which those beyond the columns have none.
+        usage: Usage by row and broker; float64. Brokers without a column have no usage.
+        brokers: Number of all brokers.
 
     Returns:
-        float64 by row; NaN for fewer than two brokers, without usage, and where a usage is NaN.
+        float64 by row; NaN for fewer than two brokers, for a row without usage, and for a row with a NaN.
 
     >>> jain_index(np.array([[5.0, 5.0], [10.0, 0.0], [0.0, 0.0]]), 4).tolist()
     [0.5, 0.25, nan]

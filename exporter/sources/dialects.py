@@ -30,10 +30,10 @@ from .forms import Plan
 from .spellings import Role, roles_of
 
 ColumnOf = Callable[[str, Mapping[str, str]], BeanColumn | None]
-"""The column of a sample by its name and labels, None for one that is not used."""
+"""Function from the name and the labels of a sample to its column, None for a sample that is not used."""
 
 
-_CLIENTS: Final = frozenset([Role.USER, Role.CLIENT_ID])
+_CLIENT_ROLES: Final = frozenset([Role.USER, Role.CLIENT_ID])
 _CLIENT_LABELS: Final = frozenset(["user", "client_id", "client-id"])
 """Labels that name a client in pages without rules."""
 
@@ -50,10 +50,10 @@ class Gap(Enum):
     REMOTE_STORAGE = "tiered storage"
 
 
-_LITTLE: Final = (
+_ALL_BUT_CLIENTS: Final = (
     Gap.DELAY_QUEUES, Gap.EXEMPT_TIME, Gap.THROTTLED_TIME, Gap.CONNECTIONS, Gap.REPLICATION, Gap.REMOTE_STORAGE,
 )  # fmt: skip
-"""Gaps of rules that have little but the quotas of clients."""
+"""Gaps of rules that show little more than the quotas of clients."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,49 +61,46 @@ class TextDialect:
     """
     The form in which one kind of agent, or of rules for it, shows the attributes of MBeans.
 
-    Lines about quotas are read by their spelling, whatever the dialect; it says how values are quoted and what further
-    labels can be, and which lines are about nodes.
+    Lines about quotas are read by their spelling in every dialect. The dialect decides how values are quoted, whether
+    there can be further labels, and which lines are about nodes.
     """
 
     name: str
-    """The label ``dialect``, and what forces it in a configuration."""
+    """The value of the label ``dialect``, which also forces the dialect in a configuration."""
     marks: tuple[str, ...]
-    """Beginnings of lines; a page with a line that begins so is in this dialect."""
+    """Beginnings of lines; a page with such a line is in this dialect."""
     not_beside: tuple[str, ...] = ()
-    """Beginnings of lines; a page with a line that begins so is not in this dialect."""
+    """Beginnings of lines; a page with such a line is not in this dialect."""
     prefixes: tuple[str, ...]
     """Beginnings of all lines of interest; other lines are not read."""
     quoted: bool = True
     """True if values are quoted as in the names of MBeans."""
     whole: bool = False
-    """True if labels are all key properties of a bean, so that further ones can be tags of a custom quota callback."""
+    """True if labels are all key properties of a bean, so that further labels can be tags of a custom callback."""
     node_column_of: ColumnOf
-    """Gives the column of a line about a node."""
+    """Function that returns the column of a line about a node."""
     advice: str
     """Advice for a page without a series of any entity although there are quotas."""
     labels: tuple[str, ...] = ("user", "client_id")
     """The labels of a quota metric that are understood."""
     complete: bool = False
     """
-    True if it names each bean of Kafka's by its own rule, so that a page with the delay queue of a quota type has its
+    True if each bean of Kafka has a rule of its own, so that a page with the delay queue of a quota type has its
     entities.
     """
     alike: bool = False
     """True if one rule makes the entities of all kinds: a page with one kind of a quota type has all kinds of it."""
-    spelled: frozenset[str] = frozenset()
-    """The names of quota metrics where beans come whole; any other name is made by rules."""
+    whole_names: frozenset[str] = frozenset()
+    """The names of quota metrics that are made without rules, so that their labels are all key properties."""
     gaps: tuple[Gap, ...] = ()
     """The values that its published rules leave out."""
 
     def names_whole(self, name: str, labels: Collection[str]) -> bool:
-        """
-        Return whether a quota metric has the name that it has without rules.
-
-        Then each of its labels is a key property of its bean.
-        """
-        return name in self.spelled and not any(
-            role in _CLIENTS and label not in _CLIENT_LABELS for role, label in roles_of(tuple(labels)).items()
-        )
+        """Return whether a quota metric is made without rules, so that each label is a key property of its bean."""
+        if name not in self.whole_names:
+            return False
+        roles = roles_of(tuple(labels))
+        return all(roles[role] in _CLIENT_LABELS for role in _CLIENT_ROLES if role in roles)
 
     def is_in(self, page: str) -> bool:
         """Return whether a page, which begins with a line end, is in this dialect."""
@@ -111,18 +108,19 @@ class TextDialect:
 
 
 def has_line(page: str, beginnings: tuple[str, ...]) -> bool:
-    """Return whether a page, which begins with a line end, has a line that begins with one of these texts."""
+    """Return whether a page, which begins with a line end, has a line with one of the ``beginnings``."""
     return any(pattern.search(page) for pattern in _patterns(beginnings))
 
 
 @cache
 def _patterns(beginnings: tuple[str, ...]) -> list[re.Pattern[str]]:
-    # where all alternatives of a pattern begin alike, re searches a page for that beginning, a hundred times as fast
+    """Return patterns that together find a line with one of the beginnings, one pattern for each first character."""
+    # re searches for the common beginning of all alternatives, which is a hundred times as fast
     groups = groupby(sorted(beginnings), key=lambda text: text[0])
     return [re.compile("|".join(re.escape(f"\n{text}") for text in texts)) for _, texts in groups]
 
 
-# What several dialects have in common
+# Names and columns that several dialects share
 
 _Place = tuple[str, str, str]
 """JMX domain, the key property ``type``, and the attribute."""
@@ -130,18 +128,15 @@ _Place = tuple[str, str, str]
 
 def _places(attributes: Iterable[Attribute]) -> dict[str, _Place]:
     """
-    Return the place of each attribute by its default name, in lower case, which it has where no rule gives another.
+    Return the places of attributes by the name that a metric has without a rule, in lower case.
 
-    A default name is ``kafka_server_produce_byte_rate``.
+    Such a name is ``kafka_server_produce_byte_rate``.
     """
-    return {
-        re.sub(r"[^a-zA-Z0-9_]+", "_", f"{attribute.domain}_{attribute.type}_{attribute.name}").lower(): (
-            attribute.domain,
-            attribute.type,
-            attribute.name,
-        )
-        for attribute in attributes
-    }
+    places: dict[str, _Place] = {}
+    for attribute in attributes:
+        name = re.sub(r"[^a-zA-Z0-9_]+", "_", f"{attribute.domain}_{attribute.type}_{attribute.name}").lower()
+        places[name] = attribute.domain, attribute.type, attribute.name
+    return places
 
 
 _ACTIVE_CONTROLLER: Final = BeanColumn(
@@ -162,15 +157,21 @@ _QUANTILES: Final = {"0.5": "50", "0.50": "50", "0.95": "95", "0.99": "99"}
 
 def _node_column(name: str, labels: Mapping[str, str], errors: str) -> BeanColumn | None:
     """
-    Return the column of a number about a node, where a metric is named after its bean in lower case.
+    Return the column of a metric about a node that is named after its bean in lower case; None for any other.
 
-    ``errors`` is the name of the metric of errors by request. Counts end in ``_count_total`` (kafka_2_0_0), ``_total``
-    or ``_count`` (Strimzi), or in nothing, as gauges do (Confluent); percentiles have a label ``quantile``. The rate
-    since the start, which kafka_2_0_0 shows as ``_percent``, is not read.
+    Counts end in ``_count_total`` (kafka_2_0_0), in ``_total`` or ``_count`` (Strimzi), or have no ending, as gauges
+    (Confluent). Percentiles have a label ``quantile``. The rate since the start, which kafka_2_0_0 shows as
+    ``_percent``, is not read.
+
+    Args:
+        name: The name of the metric.
+        labels: Its labels.
+        errors: The name that the metric of errors by request has in the dialect.
+
     """
     if name == _ACTIVE:
         return _ACTIVE_CONTROLLER
-    if name == errors:  # only errors that are refusals by a quota are wanted
+    if name == errors:  # `wanted` leaves out all errors but refusals by a quota
         properties = {"type": "RequestMetrics", "name": "ErrorsPerSec", **labels}
         return wanted(BeanColumn(Bean.of("kafka.network", properties), "Count"))
     match = _LOAD_NAME.fullmatch(name)
@@ -193,10 +194,10 @@ _TAG: Final = re.compile(r'([^",=:*?]+)=("(?:[^"\\]|\\.)*+"|[^",=:*?]*)(?:, |\Z)
 
 def properties_of(text: str, pattern: re.Pattern[str] = _PROPERTY) -> dict[str, str]:
     """
-    Return the key properties as they stand in a bean's name, unquoted. Raises ``MalformedName``.
+    Return the unquoted key properties in a text that is a part of a bean's name. Raises ``MalformedName``.
 
     The patterns of rules such as ``type=(.+), user=(.+), client-id=(.+)`` are greedy: they cut in the wrong place if a
-    client-id looks like a part of an MBean's name. Joined in their order, their labels are the original name again.
+    client-id looks like a part of an MBean's name. So their labels are joined to the original name first.
     """
     properties: dict[str, str] = {}
     position = 0
@@ -209,7 +210,7 @@ def properties_of(text: str, pattern: re.Pattern[str] = _PROPERTY) -> dict[str, 
     return properties
 
 
-# A jmx_exporter with our own rules (`quotascope rules jmx-exporter`): the table of names in the other direction
+# A jmx_exporter with the rules of `quotascope rules jmx-exporter`: the inverse of the table of names
 
 _QUOTA_TYPE: Final = "quota_type"
 _NAMES_BY_FAMILY: Final[dict[str, list[Name]]] = {}
@@ -222,16 +223,14 @@ _OWN_LABELS: Final = {
 
 
 def own_labels(name: str) -> frozenset[str]:
-    """Return the labels that our own rules give a metric; none for a metric that they do not make."""
+    """Return the labels that quotascope's rules give a metric; none for a metric that they do not make."""
     return _OWN_LABELS.get(name, frozenset())
 
 
 def own_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
-    """Return the column of a metric that our own rules make; None for any other metric."""
-    candidates = (
-        candidate for candidate in _NAMES_BY_FAMILY.get(name, ()) if candidate.constants.items() <= labels.items()
-    )
-    own_name = next(candidates, None)
+    """Return the column of a metric that quotascope's rules make; None for any other metric."""
+    own_names = _NAMES_BY_FAMILY.get(name, ())
+    own_name = next((own_name for own_name in own_names if own_name.constants.items() <= labels.items()), None)
     if own_name is None:
         return None
     attribute = own_name.attribute
@@ -250,18 +249,21 @@ def own_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
 
 
 def own_plan(name: str, labels: Collection[str]) -> Plan | None:
-    """Return how the labels of a metric that our own rules make become a bean; None where it is about no quota."""
+    """
+    Return the plan by which the labels of a metric that quotascope's rules make become a bean.
+
+    Return None if the metric is not about an entity, or if the beans of the metric differ in more than their type.
+    """
     names = _NAMES_BY_FAMILY.get(name, [])
     types = {own_name.constants.get(_QUOTA_TYPE, ""): own_name.attribute.type for own_name in names}
-    if len(types) < len(names) or any(
-        own_name.attribute.quota_type is None
-        or own_name.attribute.open
-        or own_name.attribute.fixed
-        or own_name.properties != names[0].properties
-        or own_name.constants.keys() - {_QUOTA_TYPE}
-        for own_name in names
-    ):
+    if len(types) < len(names):
         return None
+    for own_name in names:
+        attribute = own_name.attribute
+        if attribute.quota_type is None or attribute.open or attribute.fixed:
+            return None
+        if own_name.properties != names[0].properties or own_name.constants.keys() - {_QUOTA_TYPE}:
+            return None
     return Plan(
         labels={key: label for label, key in names[0].properties.items() if label in labels},
         type_of=types.get,
@@ -272,7 +274,7 @@ def own_plan(name: str, labels: Collection[str]) -> Plan | None:
 
 
 def own_factor(column: BeanColumn) -> float:
-    """Return the factor from a number of our own rules, which is in base units, to Kafka's unit."""
+    """Return the factor from a number of quotascope's rules, which is in base units, to Kafka's unit."""
     attribute = attribute_of(column)
     return 1.0 if attribute is None else name_of(attribute).divisor
 
@@ -292,9 +294,9 @@ QUOTASCOPE_RULES: Final = TextDialect(
 
 # The rules of jmx_exporter's example kafka-2_0_0.yml
 #
-# Their three quota rules are, shortened, `type=(.+), user=(.+), client-id=(.+)`, `type=(.+), client-id=(.+)` and
-# `type=(.+), user=(.+)`. They give no delay queue, no exempt request time and no throttle by request; all that concerns
-# an entity is there. Of the meters of request handlers they give the count.
+# Its three quota rules are, shortened, `type=(.+), user=(.+), client-id=(.+)`, `type=(.+), client-id=(.+)` and
+# `type=(.+), user=(.+)`. They show all attributes of entities, but no delay queue, no exempt request time and no
+# throttle by request. They show the count of the meters of request handlers.
 
 _2_0_0_QUOTA: Final = "kafka_server_quota_"
 _2_0_0_ERRORS: Final = "kafka_network_requestmetrics_errors_total"
@@ -306,7 +308,7 @@ def _2_0_0_node_column(name: str, labels: Mapping[str, str]) -> BeanColumn | Non
 
 KAFKA_2_0_0: Final = TextDialect(
     name="kafka_2_0_0",
-    gaps=_LITTLE,
+    gaps=_ALL_BUT_CLIENTS,
     marks=(_2_0_0_QUOTA,),
     prefixes=(_2_0_0_QUOTA, _ACTIVE, f"{_2_0_0_ERRORS}{{", *_LOAD_BEANS),
     labels=("resource", "user", "clientId"),
@@ -319,7 +321,7 @@ KAFKA_2_0_0: Final = TextDialect(
 # jmx_exporter without rules: domain, type and attribute make the name, the other key properties are labels
 #
 # Amazon MSK's open monitoring (port 11001) is such an agent. `lowercaseOutputName` and `lowercaseOutputLabelNames` are
-# understood. Everything that Jolokia gives is there.
+# understood. It shows everything that Jolokia shows.
 
 _DEFAULT_PLACES: Final = _places(ATTRIBUTES)
 _DEFAULT_NAMES: Final = frozenset(
@@ -353,6 +355,7 @@ _DEFAULT_PREFIXES: Final = (
 
 
 def _default_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
+    """Return the column of a metric that jmx_exporter makes without rules; None for any other."""
     place = _DEFAULT_PLACES.get(name.lower())
     if place is None:
         return None
@@ -373,7 +376,7 @@ _RULES_GIVE_TYPES: Final = tuple(
     if "user" in attribute.free and prefix.endswith(f"_{attribute.type}_")
     for kind in ("gauge", "counter")
 )
-"""Reason of a gap: without rules, jmx_exporter knows no type of any attribute."""
+"""Beginnings of comments that show rules: without rules, jmx_exporter knows no type of an attribute."""
 JMX_DEFAULT: Final = TextDialect(
     name="jmx_default",
     not_beside=_RULES_GIVE_TYPES,
@@ -391,7 +394,7 @@ JMX_DEFAULT: Final = TextDialect(
     prefixes=(*_DEFAULT_PREFIXES, *map(str.lower, _DEFAULT_PREFIXES)),
     alike=True,
     whole=True,
-    spelled=_DEFAULT_NAMES,
+    whole_names=_DEFAULT_NAMES,
     node_column_of=_default_column,
     advice=(
         "check that the agent has rules for kafka.server:type=Produce,user=*,client-id=* and the like, and no "
@@ -425,10 +428,11 @@ _STRIMZI_PLUGIN: Final = {
         ("ThrottleFactor", "ThrottleFactor"),
     )
 }
-"""Without labels: the reporter shows those of Kafka's scopes only."""
+"""Columns of Strimzi's quotas plugin by metric, which has no labels in the reporter."""
 
 
 def _strimzi_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
+    """Return the column of a metric of Strimzi's metrics-reporter; None for a metric that is not used."""
     place = _STRIMZI_PLACES.get(name)
     if place is not None:
         domain, kind, attribute = place
@@ -465,7 +469,7 @@ STRIMZI: Final = TextDialect(
     alike=True,
     quoted=False,
     whole=True,
-    spelled=frozenset(_STRIMZI_PLACES),
+    whole_names=frozenset(_STRIMZI_PLACES),
     node_column_of=_strimzi_column,
     advice="the operator's default allowlist has no quota metrics: add "
     f"kafka_server_({'|'.join(quota_type.group.lower() for quota_type in QuotaType)})_.* to the allowList of "
@@ -489,7 +493,7 @@ def _confluent_node_column(name: str, labels: Mapping[str, str]) -> BeanColumn |
 
 CONFLUENT: Final = TextDialect(
     name="confluent",
-    gaps=(Gap.MUTATIONS, *_LITTLE),
+    gaps=(Gap.MUTATIONS, *_ALL_BUT_CLIENTS),
     marks=tuple(f"{name}{{" for name in _CONFLUENT_PLACES),
     not_beside=(_STARTED_OF_RULES,),
     prefixes=(*_QUOTAS_LOWER, _ACTIVE, f"{_CONFLUENT_ERRORS}{{", *_LOAD_BEANS),
@@ -502,9 +506,11 @@ CONFLUENT: Final = TextDialect(
 
 
 def _any_node_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
-    return _default_column(name, labels) or next(
-        filter(None, (_node_column(name, labels, errors) for errors in _ERRORS)), None
-    )
+    """Return the column of a metric about a node by its name in any dialect; None if it has none."""
+    column = _default_column(name, labels)
+    for errors in _ERRORS:
+        column = column or _node_column(name, labels, errors)
+    return column
 
 
 _ERRORS: Final = (_2_0_0_ERRORS, _STRIMZI_ERRORS, _CONFLUENT_ERRORS)
@@ -533,20 +539,20 @@ BY_NAME: Final = {dialect.name: dialect for dialect in DIALECTS}
 
 
 def detected(page: str) -> TextDialect | None:
-    """Return the dialect of a page, which begins with a line end; None when it shows none."""
-    dialect_of_page = next((dialect for dialect in DIALECTS if dialect.is_in(page)), None)
-    return JMX_RULES if dialect_of_page is STRIMZI and _is_from_beans(page) else dialect_of_page
+    """Return the dialect of a page, which begins with a line end; None if it has the marks of none."""
+    dialect = next((dialect for dialect in DIALECTS if dialect.is_in(page)), None)
+    if dialect is STRIMZI and _is_from_jmx_exporter(page):
+        return JMX_RULES
+    return dialect
 
 
-def _is_from_beans(page: str) -> bool:
+def _is_from_jmx_exporter(page: str) -> bool:
     """
-    Return whether a page in lower case is one of jmx_exporter by its names alone.
+    Return whether a page with the marks of Strimzi's metrics-reporter is from jmx_exporter with names in lower case.
 
-    Only its names tell such a page from one of Strimzi's reporter.
-
-    Only rules of jmx_exporter put clients into names of metrics. The reporter says a type of each metric, writes a tag
-    without a value as an empty label, and all names as they are; Java quotes those names that need it, and no others. A
-    page without comments, as some proxies leave it, shows by its names whose it is.
+    The reporter writes the type of each metric. A page without comments, as some proxies leave it, is from jmx_exporter
+    if clients are in names of metrics, or if their names are quoted as Java quotes them: the names that need it, and no
+    others. The reporter quotes no name, and writes an absent one as an empty label.
     """
     if has_line(page, _REPORTER_TYPES):
         return False
@@ -560,6 +566,7 @@ def _is_from_beans(page: str) -> bool:
 
 
 def _is_as_in_java(value: str) -> bool:
+    """Return whether Java writes a name in this way in the name of an MBean, quoted or not."""
     try:
         return bool(value) and quote_tag_value(unquote_tag_value(value)) == value
     except MalformedName:
@@ -575,11 +582,11 @@ MANGLED_NAME: Final = re.compile(
     r"_(?:user|client_id)_[a-zA-Z0-9_:]{1,200})"
 )
 """
-A name of a metric that holds the user and the client-id.
+Pattern of a metric's name that holds the user and the client-id.
 
-The generic rules of jmx_exporter's example ``kafka-kraft-3_0_0.yml`` stand before its quota
-rules and take their beans, so that user ``a`` becomes ``kafka_server_produce_user_a_byte_rate``.
-Everything but letters and digits is lost on the way: the entity cannot be recovered.
+The generic rules of jmx_exporter's example ``kafka-kraft-3_0_0.yml`` stand before its quota rules and take their beans,
+so that user ``a`` becomes ``kafka_server_produce_user_a_byte_rate``. All characters but letters and digits are lost, so
+the entity cannot be recovered.
 """
 MANGLED_ADVICE: Final = (
     "move the agent's three quota rules above all rules such as `kafka.server<type=(.+)><>([a-z-]+)`, "

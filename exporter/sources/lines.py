@@ -1,11 +1,12 @@
 """
-The columns of a page's lines.
+Finds the columns of a page's lines.
 
-Every label of a quota line is understood, or has one value on the whole page, or the page is refused. A line is read by
-the parts of a quota MBean's name that its own name and labels hold, whatever their spelling. Names and labels repeat,
-so there is a recipe for each combination of them. A label that no recipe knows says where the page is from (its
-cluster, its job) as long as it has one value. With several values it tells clients apart, and reading on without it
-would add them up or show one of them for all.
+The name and the labels of a line hold the parts of a quota MBean's name, in any spelling. They repeat from line to
+line, so there is one recipe for each combination of a name and labels.
+
+Every label of a quota line is understood, or has one value on the whole page, or the page is refused. A label with one
+value describes the whole page, as its cluster or its job does. A label with several values distinguishes clients:
+without it, the clients would be added up, or one of them would be shown for all.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ..errors import SourceUnreadable
 from ..mapping import ATTRIBUTES, SERVER, Attribute, Bean, BeanColumn, attribute_of, wanted
 from ..untrusted import shown
 from .dialects import TextDialect, own_column, own_factor, own_labels, own_plan, properties_of
-from .forms import Forms, Plan, Understood
+from .forms import FormMeaning, Forms, Plan
 from .spellings import (
     APP_INFO,
     QuotaName,
@@ -41,13 +42,13 @@ from .spellings import (
 )
 from .text_format import SampleKey, parse_series, text_of
 
-_OF_ENTITIES: Final = frozenset(attribute.name for attribute in ATTRIBUTES if "user" in attribute.free)
+_ENTITY_ATTRIBUTES: Final = frozenset(attribute.name for attribute in ATTRIBUTES if "user" in attribute.free)
 _THROTTLE_TIME: Final = "throttle-time"
 _SCOPE: Final = "otel_scope_"
-"""The beginning of labels by which an OpenTelemetry Collector names the library that measured: one page has several."""
+"""Beginning of the labels of an OpenTelemetry Collector that name the measuring library; one page has several."""
 _OTHER_TYPE: Final = re.compile(r".*(?:replication|metrics|info|manager|stats|pool|channel|server)|rlm.*")
-"""Types of MBeans that greedy rules make quota metrics of, without case and separators."""
-_OF_NODES: Final = frozenset(
+"""Types of MBeans that greedy rules show as quota metrics, without case and separators."""
+_NODE_SERIES_LABELS: Final = frozenset(
     [
         "name",
         "request",
@@ -82,21 +83,23 @@ _OF_NODES: Final = frozenset(
         "state",
     ]
 )
-"""Labels that tell series about nodes apart, without case and separators."""
+"""Labels that distinguish series about nodes, without case and separators."""
 _PROPERTY: Final = re.compile(r'([^",=:*?<>]+)=("(?:[^"\\]|\\.)*+"|[^",=:*?<>]*)(?:, |(?=><))', re.DOTALL)
 _CONTENT: Final = re.compile(r'(?:[^"\\*?\n]|\\["\\*?n])*')
 _MOST_RECIPES: Final = 4096
 """
-Combinations of a name and labels that are kept; Kafka's have some dozens, but a rule may put names of clients into
-them.
+Most combinations of a name and labels that are kept.
+
+An agent has some dozens, unless a rule puts names of clients into metric names.
 """
 _MOST_TAGS: Final = 32
-"""Most labels without a meaning that may tell series apart; a page may be read again for each of them."""
+"""Most labels without a role that may distinguish series; a page may be read again for each of them."""
 _CUT: Final = re.compile(r", [a-z-]+=")
+"""Pattern of a key property in a value, which shows that a rule's pattern has cut the name in the wrong place."""
 
 
 class Replanned(Exception):
-    """A label that was left out turns out to tell series apart, so that lines read before have to be read again."""
+    """A label that was ignored distinguishes series, so that the lines before it must be read again."""
 
 
 class _NotPlaced(Exception):
@@ -104,23 +107,30 @@ class _NotPlaced(Exception):
 
 
 @dataclass(slots=True)
-class _Seen:
+class _FirstValue:
+    """The first value of a label without a meaning, and the line that has it."""
+
     value: str
     key: SampleKey
 
 
 class _Recipe(NamedTuple):
+    """The way to read lines with the same name and labels."""
+
     column: Callable[[Mapping[str, str]], BeanColumn | None]
+    """Function from the values of labels to the column; None for a line that is not used."""
     meaningless_labels: tuple[str, ...] = ()
     """Labels without a meaning, which must have one value on the whole page."""
     of_node: bool = False
+    """True if the line is about the node, or not about quotas."""
     factor: float = 1.0
+    """Factor from the number of the line to Kafka's unit."""
     whole: bool = False
-    """True if its labels are all key properties of a bean."""
+    """True if the labels are all key properties of a bean."""
     of_client: bool = False
-    """True if the line is one that a rule makes of a client's quota."""
+    """True if the line is about a client's quota, and made by an agent's rule."""
     plan: Plan | None = None
-    """The plan by which labels become a bean, where it depends on their values alone."""
+    """The plan by which labels become a bean, if that depends on their values alone."""
 
 
 class PageLines:
@@ -135,61 +145,70 @@ class PageLines:
     def __init__(self, dialect: TextDialect) -> None:
         self._dialect = dialect
         self._unplaced: dict[SampleKey, tuple[tuple[str, ...], str]] = {}
-        """The fault of each line that is named like a quota metric but could not be read, by its labels."""
+        """Labels and fault of the lines that are named like a quota metric but could not be read."""
         self.factors: dict[BeanColumn, float] = {}
-        """The factor that makes a column's numbers Kafka's, where it is not 1."""
+        """Factors from the numbers of a column to Kafka's unit, where the factor is not 1."""
         self._recipes: dict[tuple[str, ...], _Recipe] = {}
-        self._forms = Forms(self._in_full, self._understood, factor_of)
-        self._seen: dict[str, _Seen] = {}
+        self._forms = Forms(self._read_in_full, self._form_meaning, factor_of)
+        self._first_values: dict[str, _FirstValue] = {}
+        """First values of labels without a meaning."""
         self._tags: set[str] = set()
-        """Labels that tell series apart although no role is known of them: tags of a custom quota callback."""
-        self._everywhere: frozenset[str] = frozenset()
-        self._on_clients: frozenset[str] | None = None
-        """Labels without a role that all lines of clients have, where beans come whole; None before the first one."""
+        """Labels without a role that distinguish series: tags of a custom quota callback."""
+        self._page_labels: frozenset[str] = frozenset()
+        """Labels that the lines of all names have."""
+        self._client_labels: frozenset[str] | None = None
+        """Labels without a role that all lines of clients have, in a dialect with whole beans; None without a line."""
         self._has_clients = False
-        self._others: dict[tuple[str, str | None, bool, bool], tuple[frozenset[str], SampleKey]] = {}
+        self._labels_by_rule: dict[tuple[str, str | None, bool, bool], tuple[frozenset[str], SampleKey]] = {}
         """
-        Labels without a meaning on the lines of clients, with a line that has them, by the line's name, quota type and
-        kinds of names: such lines are made by one rule.
+        Labels without a meaning on the lines of clients, with a line that has them.
+
+        The key stands for the rule that makes the lines: their name, quota type, and whether they have a user and a
+        client-id.
         """
         self._in_seconds: set[str] = set()
         """Names of throttle times that mention seconds, while Kafka's are milliseconds."""
         self._mapped: dict[tuple[str, ...], Attribute | None] = {}
-        """The meaning of a bean by its type, attribute and the keys of its properties."""
+        """Meanings of beans by type, attribute and the keys of their properties."""
         self._key: SampleKey = ""
         """The line that is being read."""
         self.long: Mapping[SampleKey, str] = {}
-        """The long keys of the page that is read, by the short ones that stand for them."""
+        """The long keys of the page that is read, by the short keys that stand for them."""
 
     def begin(self, keys: Iterable[SampleKey]) -> None:
         """
-        Look at one line of each name to tell a tag of a custom quota callback from a label of the whole page.
+        Look at a line of each name, to distinguish tags of a custom quota callback from labels of the whole page.
 
         Raises ``SourceUnreadable``.
         """
         if not self._dialect.whole:
             return
-        samples: dict[str, SampleKey] = {}
+        key_of_name: dict[str, SampleKey] = {}
         for key in keys:
-            samples[key.partition("{")[0]] = key
-        common: frozenset[str] | None = None
-        about_nodes = False
-        for key in samples.values():
+            key_of_name[key.partition("{")[0]] = key
+        common_labels: frozenset[str] | None = None
+        has_lines_of_nodes = False
+        for key in key_of_name.values():
             name, labels = self._parsed(key)
-            common = frozenset(labels) if common is None else common & labels.keys()
+            common_labels = frozenset(labels) if common_labels is None else common_labels & labels.keys()
             parsed = quota_name(name)
-            about_nodes |= parsed is None or parsed.attribute not in _OF_ENTITIES
-            self._has_clients |= parsed is not None and bool(
-                roles_of(tuple(labels)).keys() & {Role.USER, Role.CLIENT_ID}
-            )
-        self._everywhere = common if common is not None and about_nodes else frozenset()
+            has_lines_of_nodes |= parsed is None or parsed.attribute not in _ENTITY_ATTRIBUTES
+            if parsed is not None and roles_of(tuple(labels)).keys() & {Role.USER, Role.CLIENT_ID}:
+                self._has_clients = True
+        # only a label that lines of nodes have, too, cannot be a tag of a callback
+        self._page_labels = common_labels if common_labels is not None and has_lines_of_nodes else frozenset()
 
     def column_of(self, key: SampleKey) -> BeanColumn | None:
-        """Return the column of a line, None where it has none. Raises ``SourceUnreadable`` and ``Replanned``."""
+        """Return the column of a line; None if it has none. Raises ``SourceUnreadable`` and ``Replanned``."""
         return self.columns_of((key,))[0][0]
 
     def columns_of(self, keys: Iterable[SampleKey]) -> list[list[BeanColumn | None]]:
-        """Return a list with the column of each line, as `column_of`; from now on, ``factors`` are for these."""
+        """
+        Return the column of each line in a list of its own, None if the line has none.
+
+        The lines replace earlier lines with the same column in ``factors``. Raises ``SourceUnreadable`` and
+        ``Replanned``.
+        """
         earlier, self.factors = self.factors, {}
         columns = self._forms.columns_of(keys)
         if earlier:  # factors of earlier pages, perhaps from lines of another unit that are gone
@@ -199,29 +218,31 @@ class PageLines:
             self.factors = earlier | self.factors
         return columns
 
-    def _in_full(self, key: SampleKey) -> BeanColumn | None:
+    def _read_in_full(self, key: SampleKey) -> BeanColumn | None:
+        """Return the column of a line by its parsed name and labels."""
         return self.column(*self._parsed(key), key)
 
-    def _understood(self, key: SampleKey) -> Understood | None:
-        """Return how to read lines that are like one that was read."""
+    def _form_meaning(self, key: SampleKey) -> FormMeaning | None:
+        """Return the meaning of the form of a line that was read in full; None if its lines are all read in full."""
         name, labels = _parse(key)
         recipe = self._recipes.get((name, *labels))
         if recipe is None or recipe.plan is None:
             return None
-        ignored = {label: self._seen[label].value for label in recipe.meaningless_labels}
-        return Understood(labels, recipe.plan, ignored, partial(self._scale, name))
+        ignored = {label: self._first_values[label].value for label in recipe.meaningless_labels}
+        return FormMeaning(labels, recipe.plan, ignored, partial(self._note_factor, name))
 
-    def _scale(self, name: str, column: BeanColumn, factor: float) -> None:
-        """Note that the numbers of a column are not in Kafka's unit."""
+    def _note_factor(self, name: str, column: BeanColumn, factor: float) -> None:
+        """Note that the numbers of a column, which a metric shows, are not in Kafka's unit."""
         self.factors[column] = factor
         if column.attribute == _THROTTLE_TIME and not own_labels(name):
             self._in_seconds.add(name)
 
     def _parsed(self, key: SampleKey) -> tuple[str, dict[str, str]]:
+        """Return name and labels of a line, which may be a long one. Raises ``SourceUnreadable``."""
         return _parsed(self.long.get(key, key))
 
     def column(self, name: str, labels: Mapping[str, str], key: SampleKey = "") -> BeanColumn | None:
-        """Return the column of a line by its name and labels."""
+        """Return the column of a line by its name and labels; None if it has none."""
         signature = (name, *labels)
         recipe = self._recipes.get(signature)
         if recipe is None:
@@ -229,34 +250,31 @@ class PageLines:
                 self._recipes.clear()
                 self._forms.clear()
                 self._mapped.clear()
-                self._others.clear()
+                self._labels_by_rule.clear()
             recipe = self._recipes[signature] = self._recipe(name, tuple(labels))
         for label in recipe.meaningless_labels:
-            self._note(label, labels[label], key, of_node=recipe.of_node, whole=recipe.whole)
+            self._check_value(label, labels[label], key, of_node=recipe.of_node, whole=recipe.whole)
         self._key = key
         try:
             column = recipe.column(labels)
         except _NotPlaced as reason:
             self._unplaced[key] = tuple(labels), str(reason)
             return None
-        if recipe.factor != 1.0 and column is not None:
+        if column is None:
+            return None
+        if recipe.factor != 1.0:
             self.factors[column] = recipe.factor
-        if column is not None and recipe.of_client:
-            self._note_others(name, column.bean, frozenset(recipe.meaningless_labels), key)
-        if (
-            column is not None
-            and column.attribute == _THROTTLE_TIME
-            and column in self.factors
-            and not own_labels(name)
-        ):
+        if recipe.of_client:
+            self._check_labels_of_rule(name, column.bean, frozenset(recipe.meaningless_labels), key)
+        if column.attribute == _THROTTLE_TIME and column in self.factors and not own_labels(name):
             self._in_seconds.add(name)
         return column
 
     def in_seconds(self, present: Iterable[SampleKey]) -> str:
         """
-        Return a metric of throttle times that is in seconds by its name or a label.
+        Return the name of a metric of throttle times that is in seconds by its name or a label.
 
-        Return an empty text where no such series is ``present``.
+        It is empty if no line of such a metric is ``present``.
         """
         if not self._in_seconds:
             return ""
@@ -264,7 +282,7 @@ class PageLines:
         return min(self._in_seconds, default="")
 
     def unplaced_lines(self) -> Unplaced | None:
-        """Return the lines that are named like quota metrics, but could not be read."""
+        """Return the lines that are named like quota metrics but could not be read; None without any."""
         if not self._unplaced:
             return None
         key, (labels, reason) = next(iter(self._unplaced.items()))
@@ -275,27 +293,26 @@ class PageLines:
         """
         Return the labels that could be tags of a custom quota callback, but have one value on all lines of clients.
 
-        They would be tags if they had several values, or if the line of a client lacked them.
+        With several values, or if a line of a client lacked them, they would be tags.
         """
-        return tuple(sorted(filter(self._is_tag, (self._on_clients or frozenset()) - self._tags)))
+        return tuple(sorted(filter(self._is_tag, (self._client_labels or frozenset()) - self._tags)))
 
     def forget(self, present: Iterable[SampleKey]) -> None:
-        """Forget lines that are not ``present`` any more, and the names of the page that was read."""
-        self._forms.forget()
+        """Forget lines that are not ``present`` any more, and the beans of the page that was read."""
+        self._forms.forget_beans()
         if self._unplaced:
             present_keys = set(present)
             self._unplaced = {key: unplaced for key, unplaced in self._unplaced.items() if key in present_keys}
 
-    def _note_others(self, name: str, bean: Bean, labels: frozenset[str], key: SampleKey) -> None:
+    def _check_labels_of_rule(self, name: str, bean: Bean, labels: frozenset[str], key: SampleKey) -> None:
         """
-        Refuse the page when a label is on some of the lines that one rule makes, and not on others.
+        Refuse the page if some of the lines that one rule makes have a label and others have not.
 
-        It tells series apart as several values do.
+        Such a label distinguishes series, as a label with several values does.
         """
         keys = {tag for tag, _ in bean.properties}
-        first_labels, earlier_key = self._others.setdefault(
-            (name, bean.get("type"), "user" in keys, "client-id" in keys), (labels, key)
-        )
+        rule = name, bean.get("type"), "user" in keys, "client-id" in keys
+        first_labels, earlier_key = self._labels_by_rule.setdefault(rule, (labels, key))
         if first_labels == labels:
             return
         label = min(first_labels ^ labels)
@@ -311,17 +328,27 @@ class PageLines:
             f"and {shown(text_of(key))}. {advice}"
         )
 
-    def _note(self, label: str, value: str, key: SampleKey, *, of_node: bool, whole: bool = False) -> None:
-        """Refuse the page when a label has several values, unless it can be a tag of a custom quota callback."""
-        seen = self._seen.setdefault(label, _Seen(value, key))
-        if seen.value == value:
+    def _check_value(self, label: str, value: str, key: SampleKey, *, of_node: bool, whole: bool = False) -> None:
+        """
+        Refuse the page if a label has several values, unless it can be a tag of a custom quota callback.
+
+        Args:
+            label: A label without a meaning.
+            value: Its value on the line.
+            key: The line.
+            of_node: Whether the line is about the node.
+            whole: Whether the labels of the line are all key properties of a bean.
+
+        """
+        first = self._first_values.setdefault(label, _FirstValue(value, key))
+        if first.value == value:
             return
-        from_elsewhere = is_scrape_label(label)
-        is_usable = not from_elsewhere if of_node else whole and self._can_be_tag(label)
-        if is_usable:
+        of_scrape = is_scrape_label(label)
+        can_be_tag = not of_scrape if of_node else whole and self._can_be_tag(label)
+        if can_be_tag:
             self._become_tags({label}, replanned=True)
-        first_text, second_text = shown(text_of(seen.key)), shown(text_of(key))
-        if from_elsewhere:
+        first_text, second_text = shown(text_of(first.key)), shown(text_of(key))
+        if of_scrape:
             whose = "brokers" if is_node_label(label) else "brokers or clusters"
             raise SourceUnreadable(
                 f"the page has series of several {whose}: {first_text} and {second_text} differ in the label "
@@ -338,73 +365,84 @@ class PageLines:
         )
 
     def _recipe(self, name: str, labels: tuple[str, ...]) -> _Recipe:
+        """Return the recipe for lines with a name and labels. Raises ``Replanned``."""
         if known_labels := own_labels(name):
             meaningless = tuple(label for label in labels if label not in known_labels)
             return _Recipe(partial(self._own_column, name), meaningless, plan=own_plan(name, labels))
         parsed = quota_name(name)
         roles = roles_of(labels)
         if Role.OBJECT_NAME in roles:
-            named = roles.values()
-            meaningless = tuple(
-                label for label in labels if (label not in named if parsed else self._is_other(label, of_node=True))
-            )
-            factor = parsed.factor if parsed else 1.0
-            return _Recipe(
-                partial(_by_object_name, roles[Role.OBJECT_NAME]), meaningless, parsed is None, factor=factor
-            )
+            column = partial(_by_object_name, roles[Role.OBJECT_NAME])
+            if parsed is None:
+                return _Recipe(column, self._meaningless_of_node(labels), of_node=True)
+            named_labels = roles.values()
+            meaningless = tuple(label for label in labels if label not in named_labels)
+            return _Recipe(column, meaningless, factor=parsed.factor)
         if parsed is not None and _can_be_quota(parsed, roles):
             whole = self._dialect.whole and self._dialect.names_whole(name, labels)
             return self._quota_recipe(parsed, roles, labels, whole=whole)
-        meaningless = tuple(label for label in labels if self._is_other(label, of_node=True))
-        return _Recipe(partial(self._of_node, name, frozenset(meaningless)), meaningless, of_node=True)
+        meaningless = self._meaningless_of_node(labels)
+        return _Recipe(partial(self._node_column, name, frozenset(meaningless)), meaningless, of_node=True)
 
     def _own_column(self, name: str, labels: Mapping[str, str]) -> BeanColumn | None:
         """Return the column of a line that is made by rules of `quotascope rules jmx-exporter`."""
         column = own_column(name, labels)
-        if column is not None and (factor := own_factor(column)) != 1.0:
-            self.factors[column] = factor
+        if column is not None:
+            factor = own_factor(column)
+            if factor != 1.0:
+                self.factors[column] = factor
         return column
 
-    def _is_other(self, label: str, *, of_node: bool) -> bool:
-        return label not in self._tags and not (of_node and squeezed(label) in _OF_NODES)
+    def _meaningless_of_node(self, labels: Iterable[str]) -> tuple[str, ...]:
+        """Return the labels of a line about a node that neither are tags nor distinguish such lines."""
+        return tuple(
+            label for label in labels if label not in self._tags and squeezed(label) not in _NODE_SERIES_LABELS
+        )
 
-    def _of_node(self, name: str, ignored: frozenset[str], labels: Mapping[str, str]) -> BeanColumn | None:
-        relevant = {label: value for label, value in labels.items() if label not in ignored} if ignored else labels
-        return self._dialect.node_column_of(name, relevant)
+    def _node_column(self, name: str, ignored: frozenset[str], labels: Mapping[str, str]) -> BeanColumn | None:
+        """Return the column of a line about a node, without ``ignored`` labels; None if the dialect has none."""
+        if ignored:
+            labels = {label: value for label, value in labels.items() if label not in ignored}
+        return self._dialect.node_column_of(name, labels)
 
     def _quota_recipe(
         self, parsed: QuotaName, roles: dict[Role, str], labels: tuple[str, ...], *, whole: bool
     ) -> _Recipe:
+        """
+        Return the recipe for lines about quotas. Raises ``Replanned``.
+
+        Args:
+            parsed: The meaning of their name.
+            roles: Labels by their role.
+            labels: All labels.
+            whole: Whether the labels are all key properties of a bean.
+
+        """
         if parsed.ending:
-            return _Recipe(partial(_refuse_rest, parsed.ending))
+            return _Recipe(partial(_refuse_ending, parsed.ending))
         type_label = roles.get(Role.TYPE)
         has_client = not roles.keys().isdisjoint({Role.USER, Role.CLIENT_ID})
         if type_label and parsed.type and whole and not has_client:
             type_label = None  # such as `quota.type`, a tag of Strimzi's quotas plugin
-        pairs = [(label, role.value) for role in (Role.USER, Role.CLIENT_ID) if (label := roles.get(role))]
-        known_labels = {label for label, _ in pairs}
-        if type_label and (not parsed.type or parsed.type != APP_INFO):
-            pairs.insert(0, (type_label, Role.TYPE.value))
-        if type_label:
-            known_labels.add(type_label)
         attribute_label = None if parsed.attribute else roles.get(Role.ATTRIBUTE)
-        if attribute_label:
-            known_labels.add(attribute_label)
+        pairs = [(roles[role], role.value) for role in (Role.USER, Role.CLIENT_ID) if role in roles]
+        known_labels = {label for label, _ in pairs}
+        known_labels |= {label for label in (type_label, attribute_label) if label}
         if parsed.type == APP_INFO:
             known_labels |= {label for label in labels if squeezed(label) in {"id", "version", "commitid"}}
             return _Recipe(partial(_app_info, roles), tuple(label for label in labels if label not in known_labels))
+        if type_label:
+            pairs.insert(0, (type_label, Role.TYPE.value))
         remaining = tuple(label for label in labels if label not in known_labels)
         tags = tuple(label for label in remaining if whole and self._is_tag(label))
         if whole and has_client:
             tags = self._tags_of_client(remaining, tags)
-        elif tags and parsed.attribute in _OF_ENTITIES:
+        elif tags and parsed.attribute in _ENTITY_ATTRIBUTES:
             new_tags = {*tags} - self._tags
-            self._become_tags(new_tags, replanned=not new_tags.isdisjoint(self._on_clients or ()))
-        meaningless = tuple(label for label in remaining if label not in tags)
-        column = partial(self._quota_column, parsed, tuple(pairs), tags, attribute_label, whole)
+            self._become_tags(new_tags, replanned=not new_tags.isdisjoint(self._client_labels or ()))
         return _Recipe(
-            column,
-            meaningless,
+            column=partial(self._quota_column, parsed, tuple(pairs), tags, attribute_label, whole),
+            meaningless_labels=tuple(label for label in remaining if label not in tags),
             factor=parsed.factor,
             whole=whole,
             of_client=has_client and not whole,
@@ -420,7 +458,17 @@ class PageLines:
         *,
         whole: bool,
     ) -> Plan | None:
-        """Return the plan by which labels become a bean; None where two labels are the same key property."""
+        """
+        Return the plan by which labels become a bean; None if two labels are the same key property.
+
+        Args:
+            group: The type that the name shows; empty if only a label can show it.
+            pairs: Labels with a role, with the key property that they hold.
+            tags: Labels that are tags of a custom quota callback.
+            attribute_label: The label of the attribute; None if the name shows it.
+            whole: Whether the labels are all key properties of a bean.
+
+        """
         labels = {key: label for label, key in pairs} | {tag: tag for tag in tags}
         if len(labels) < len(pairs) + len(tags) or Role.TYPE.value in tags:
             return None
@@ -435,19 +483,24 @@ class PageLines:
 
     def _tags_of_client(self, labels: tuple[str, ...], tags: tuple[str, ...]) -> tuple[str, ...]:
         """
-        Return the tags of a client's line.
+        Return the labels of a client's line that are tags.
 
-        A label that all lines of clients have, with one value, is one of the page. Raises ``Replanned``.
+        A label that all lines of clients have with one value is a label of the page. Raises ``Replanned``.
+
+        Args:
+            labels: The labels of the line without a role.
+            tags: The labels of the line that can be tags.
+
         """
-        common_before = self._on_clients
-        self._on_clients = frozenset(labels) if common_before is None else common_before & frozenset(labels)
+        common_before = self._client_labels
+        self._client_labels = frozenset(labels) if common_before is None else common_before & frozenset(labels)
         if common_before is not None:
-            new_tags = (common_before | {*tags}) - self._on_clients - self._tags
+            new_tags = (common_before | {*tags}) - self._client_labels - self._tags
             self._become_tags(set(filter(self._is_tag, new_tags)), replanned=True)
         return tuple(label for label in tags if label in self._tags)
 
     def _become_tags(self, labels: set[str], *, replanned: bool) -> None:
-        """Take labels for tags from now on. Raises ``Replanned`` where lines were read without them."""
+        """Take labels for tags from now on. Raises ``Replanned`` if lines were read before without these tags."""
         if len(self._tags | labels) > _MOST_TAGS:
             raise SourceUnreadable(
                 f"more than {_MOST_TAGS} labels without a meaning tell series apart, {shown(min(labels))} is one: "
@@ -465,9 +518,10 @@ class PageLines:
 
         Tags are shown only by pages on which all key properties of a bean are labels.
         """
-        return label in self._tags or (label not in self._everywhere and self._can_be_tag(label))
+        return label in self._tags or (label not in self._page_labels and self._can_be_tag(label))
 
     def _can_be_tag(self, label: str) -> bool:
+        """Return whether the name of a label is no name of a statistic, nor of a scrape label of a page of clients."""
         return not is_statistic_label(label) and not (is_scrape_label(label) and self._has_clients)
 
     def _quota_column(
@@ -479,8 +533,20 @@ class PageLines:
         whole: bool,  # noqa: FBT001 - bound by position
         labels: Mapping[str, str],
     ) -> BeanColumn | None:
-        texts = {key: text for label, key in pairs if (text := labels[label])}
-        texts.update((label, text) for label in tags if (text := labels[label]))
+        """
+        Return the column of a line about quotas; None if it is about other MBeans. Raises ``_NotPlaced``.
+
+        Args:
+            parsed: The meaning of its name.
+            pairs: Labels with a role, with the key property that they hold.
+            tags: Labels that are tags of a custom quota callback.
+            attribute_label: The label of the attribute; None if the name shows it.
+            whole: Whether the labels are all key properties of a bean.
+            labels: The labels with their values.
+
+        """
+        texts = {key: labels[label] for label, key in pairs if labels[label]}
+        texts |= {label: labels[label] for label in tags if labels[label]}
         try:
             properties = self._unquoted(texts, whole=whole)
         except MalformedName:
@@ -488,26 +554,21 @@ class PageLines:
             if first_type and group_of(first_type) is None and _OTHER_TYPE.fullmatch(squeezed(first_type)):
                 return None
             raise _NotPlaced("its values are not quoted as in the name of an MBean") from None
-        attribute_and_factor = (
-            attribute_of_text(labels[attribute_label]) if attribute_label else (parsed.attribute, 1.0)
-        )
-        if attribute_and_factor is None:
-            return None
-        attribute, factor = attribute_and_factor
-        named = properties.pop("type", None)
-        group = (
-            parsed.type
-            if named is None
-            else self._group(parsed, next((label for label, key in pairs if key == "type"), "type"), named)
-        )
+        attribute, factor = parsed.attribute, 1.0
+        if attribute_label:
+            attribute_and_factor = attribute_of_text(labels[attribute_label])
+            if attribute_and_factor is None:
+                return None
+            attribute, factor = attribute_and_factor
+        group = self._group(parsed, pairs, properties.pop("type", None))
         if group is None:
             return None
         if not group:
             raise _NotPlaced("neither its name nor a label has the quota type")
         if group == APP_INFO:
             return _app_info_column(properties.get("client-id", "")) if attribute == "start-time-ms" else None
-        if not properties and attribute in _OF_ENTITIES and not whole:
-            # Kafka counts clients without a name like this, but so does a rule that loses names for any client
+        if not properties and attribute in _ENTITY_ATTRIBUTES and not whole:
+            # Kafka measures clients without names like this, but a rule that loses names shows any client like this
             raise _NotPlaced("it has no label for a user or a client-id")
         column = self._mapped_column(properties | {"type": group}, attribute)
         if factor != 1.0 and column is not None:
@@ -515,7 +576,7 @@ class PageLines:
         return column
 
     def _mapped_column(self, properties: Mapping[str, str], attribute: str) -> BeanColumn | None:
-        """Return the column of a bean by its key properties, None where it has no meaning."""
+        """Return the column of a bean with its meaning; None if it is not used."""
         column = BeanColumn(Bean.of(SERVER, properties), attribute)
         shape = (properties["type"], attribute, *properties)
         if shape not in self._mapped:
@@ -523,11 +584,24 @@ class PageLines:
         mapped = self._mapped[shape]
         return None if mapped is None else BeanColumn(column.bean, attribute, mapped)
 
-    def _group(self, parsed: QuotaName, label: str, text: str) -> str | None:
-        """Return the type that the value of a label names; None for the type of other MBeans. Raises ``_NotPlaced``."""
+    def _group(self, parsed: QuotaName, pairs: Iterable[tuple[str, str]], text: str | None) -> str | None:
+        """
+        Return the type of a line's bean; None for the type of other MBeans, empty if it is unknown.
+
+        Raises ``_NotPlaced``.
+
+        Args:
+            parsed: The meaning of the line's name.
+            pairs: Labels with a role, with the key property that they hold.
+            text: The value of the label of the type; None without one.
+
+        """
+        if text is None:
+            return parsed.type
         group = group_of(text)
         if group is None and parsed.type:  # the label has another meaning
-            self._note(label, text, self._key, of_node=False)
+            label = next((label for label, key in pairs if key == "type"), "type")
+            self._check_value(label, text, self._key, of_node=False)
             return parsed.type
         if group is None and _OTHER_TYPE.fullmatch(squeezed(text)):
             return None
@@ -570,18 +644,31 @@ def factor_of(key: SampleKey) -> float:
 
 
 def _type_of(group: str, text: str) -> str | None:
-    """Return the type that name and label agree on; None where they differ, or the type is not about quotas."""
+    """
+    Return the type of a bean; None if it is not about quotas, or if name and label contradict each other.
+
+    Args:
+        group: The type that the name shows; empty if only a label can show it.
+        text: The value of the type label; empty without such a label.
+
+    """
     type_in_label = group_of(text) if text else group
-    return type_in_label if type_in_label and type_in_label != APP_INFO and group in {"", type_in_label} else None
+    if not type_in_label or type_in_label == APP_INFO:
+        return None
+    return type_in_label if group in {"", type_in_label} else None
 
 
-def _refuse_rest(ending: str, _labels: Mapping[str, str]) -> BeanColumn | None:
-    """Raise ``_NotPlaced`` for a quota metric whose name goes on behind Kafka's attribute."""
+def _refuse_ending(ending: str, _labels: Mapping[str, str]) -> BeanColumn | None:
+    """Raise ``_NotPlaced`` for a quota metric whose name has an ending after Kafka's attribute."""
     raise _NotPlaced(f"{shown(ending)} at the end of its name is no unit of Kafka's quota metrics")
 
 
 def _by_object_name(label: str, labels: Mapping[str, str]) -> BeanColumn | None:
-    """Return the column that jmx_exporter names in full: ``kafka.server<type=Produce, user=a><>byte-rate``."""
+    """
+    Return the column that a label of jmx_exporter names; None if it is not used.
+
+    The value of the label is such as ``kafka.server<type=Produce, user=a><>byte-rate``. Raises ``_NotPlaced``.
+    """
     text = labels[label]
     domain, _, text_of_bean = text.partition("<")
     properties: dict[str, str] = {}
@@ -599,7 +686,7 @@ def _by_object_name(label: str, labels: Mapping[str, str]) -> BeanColumn | None:
 
 
 def _parsed(key: SampleKey) -> tuple[str, dict[str, str]]:
-    """Return name and labels of a line, without labels that a Collector added. Raises ``SourceUnreadable``."""
+    """Return name and labels of a line without the labels of a Collector. Raises ``SourceUnreadable``."""
     name, labels = _parse(key)
     if _SCOPE in key:
         labels = {label: value for label, value in labels.items() if not label.startswith(_SCOPE)}
@@ -607,7 +694,7 @@ def _parsed(key: SampleKey) -> tuple[str, dict[str, str]]:
 
 
 def _parse(key: SampleKey) -> tuple[str, dict[str, str]]:
-    """Return name and labels of a line as they stand. Raises ``SourceUnreadable``."""
+    """Return name and all labels of a line. Raises ``SourceUnreadable``."""
     text = text_of(key)
     try:
         return parse_series(text)
@@ -616,20 +703,18 @@ def _parse(key: SampleKey) -> tuple[str, dict[str, str]]:
 
 
 def _can_be_quota(parsed: QuotaName, roles: Mapping[Role, str]) -> bool:
-    """Return whether a line is about quotas: by its name, or by its labels where the name leaves it open."""
+    """Return whether a line is about quotas, by its name, or by its labels if the name does not show it."""
     if parsed.certain:
         return True
     has_client = not roles.keys().isdisjoint({Role.USER, Role.CLIENT_ID})
-    return (
-        has_client
-        and (bool(parsed.attribute or parsed.ending) or Role.ATTRIBUTE in roles)
-        and (bool(parsed.type) or Role.TYPE in roles)
-    )
+    has_attribute = bool(parsed.attribute or parsed.ending) or Role.ATTRIBUTE in roles
+    has_type = bool(parsed.type) or Role.TYPE in roles
+    return has_client and has_attribute and has_type
 
 
 def _without_quotes(text: str) -> str:
     """
-    Return a value as Java wrote it, given without its quotes, which a rule's pattern left out: escapes stay.
+    Return a value without the escapes of Java, from a text whose quotes the pattern of a rule left out.
 
     Raises ``MalformedName``.
     """
@@ -639,13 +724,17 @@ def _without_quotes(text: str) -> str:
 
 
 def _app_info(roles: Mapping[Role, str], labels: Mapping[str, str]) -> BeanColumn | None:
-    type_label, named = roles.get(Role.TYPE), roles.get(Role.CLIENT_ID)
+    """Return the column of a node's start time, whose node id may be in the label of a client-id; None for others."""
+    type_label, client_label = roles.get(Role.TYPE), roles.get(Role.CLIENT_ID)
     if type_label and group_of(labels[type_label]) != APP_INFO:
         return None
-    return _app_info_column(labels.get("id") or (labels.get(named, "") if named else ""))
+    node_id = labels.get("id", "")
+    if not node_id and client_label:
+        node_id = labels.get(client_label, "")
+    return _app_info_column(node_id)
 
 
 def _app_info_column(node_id: str) -> BeanColumn | None:
-    """Return the column of a node's start time; the name of its bean has the node id."""
+    """Return the column of a node's start time, whose bean is named after the node; None without an id."""
     bean = Bean.of(SERVER, {"type": APP_INFO, "id": node_id})
     return wanted(BeanColumn(bean, "StartTimeMs")) if node_id else None

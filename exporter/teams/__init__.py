@@ -1,4 +1,4 @@
-"""What the clients of teams use together, and how much of each broker is promised."""
+"""Sums over the clients of teams, and the part of each broker's capacity that limits promise."""
 
 from .capacity import SoldKeeper
 from .counted import TeamCounter

@@ -1,15 +1,16 @@
-"""How much of a broker is promised: the limits of the entities that are on it, against what it can do."""
+"""Compares the limits of the entities on a broker with the capacity of the broker."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isnan
 from typing import Final
 
 import numpy as np
 
 from quotascope.metrics.kafka.entities import QuotaType
 
-from ..snapshot import Layout, Snapshot
+from ..snapshot import Layout, NodeUsage, Snapshot
 from ..snapshot.layout import node_order
 from ..snapshot.teams import CapacityOrigin, Sold, SoldBy
 
@@ -29,21 +30,23 @@ class _Promised:
 
     def __init__(self, layout: Layout, kind: QuotaType) -> None:
         self.rows = layout.of_type(kind)
-        self.places = layout.node_numbers[self.rows]
-        """The place of the node of each row."""
+        self.node_numbers = layout.node_numbers[self.rows]
+        """The number of the node of each row, its place in the nodes of the layout."""
         limits, count = layout.limits[self.rows], len(layout.nodes)
-        self.limits = np.bincount(self.places, np.nan_to_num(limits, posinf=0.0), count).astype(np.float64)
-        """Sum of the limits of each node; NaN without a limit, and where one is unknown."""
-        has_limit = np.bincount(self.places[~np.isnan(limits)], minlength=count) > 0
-        is_unknown = np.bincount(self.places[layout.limits_unknown[self.rows]], minlength=count) > 0
-        self.limits[~has_limit | is_unknown] = np.nan
+        self.limits = np.bincount(self.node_numbers, np.nan_to_num(limits, posinf=0.0), count).astype(np.float64)
+        """Sum of the limits on each node by its number; NaN without a limit, and where a limit is unknown."""
+        has_limit = np.bincount(self.node_numbers[~np.isnan(limits)], minlength=count) > 0
+        has_unknown = np.bincount(self.node_numbers[layout.limits_unknown[self.rows]], minlength=count) > 0
+        self.limits[~has_limit | has_unknown] = np.nan
         self.brokers = sorted(zip(layout.nodes, range(count), strict=True), key=lambda pair: node_order(pair[0]))
-        """Nodes by their id, with their places."""
+        """Ids and numbers of the nodes, in the order of the ids."""
 
 
 class SoldKeeper:
     """
-    Compares limits with capacities, and remembers the highest usage of each broker while it had reserves.
+    Compares limits with capacities.
+
+    Without a configured capacity, the highest usage of a broker counts, as long as its request handlers had reserves.
 
     Args:
         configured: The capacity of each broker by quota type, as far as it is configured, in the units of limits.
@@ -53,43 +56,60 @@ class SoldKeeper:
     def __init__(self, configured: Mapping[QuotaType, float] | None = None) -> None:
         self.configured = dict(configured or {})
         """Configured capacities, which may be replaced."""
-        self._highest: dict[tuple[QuotaType, str], float] = {}
+        self._highest_usage: dict[tuple[QuotaType, str], float] = {}
+        """The highest usage by quota type and broker while the request handlers of the broker were idle enough."""
         self._layout: Layout | None = None
         self._promised: dict[QuotaType, _Promised] = {}
         """Limits by quota type, of the last layout."""
 
-    def of(self, joined: Snapshot) -> SoldBy:
-        """Return the sold part of each broker in a snapshot with all entities; call it for each snapshot, in order."""
+    def update(self, joined: Snapshot) -> SoldBy:
+        """
+        Return the limits and the capacity of each broker where both are known. Call it for each snapshot, in order.
+
+        Args:
+            joined: The snapshot with all measured entities, before any is folded.
+
+        """
         columns, layout = joined.columns, joined.columns.layout
         nodes = {node.broker: node for node in joined.nodes}
         sold: dict[tuple[QuotaType, str], Sold] = {}
         if layout is not self._layout:
             self._layout, self._promised = layout, {kind: _Promised(layout, kind) for kind in _TYPES}
         for kind, promised in self._promised.items():
-            usage = columns.usage[promised.rows]
-            used = np.bincount(promised.places, np.nan_to_num(usage, posinf=0.0, neginf=0.0), len(layout.nodes))
-            for broker, place in promised.brokers:
+            usage = np.nan_to_num(columns.usage[promised.rows], posinf=0.0, neginf=0.0)
+            usage_of_nodes = np.bincount(promised.node_numbers, usage, len(layout.nodes))
+            for broker, node_number in promised.brokers:
                 node = nodes.get(broker)
                 if node is None or node.overruled:
                     continue
-                idle = node.handlers_idle
-                if idle is not None and idle > joined.thresholds.handlers_idle and used[place] > 0:
-                    self._highest[kind, broker] = max(float(used[place]), self._highest.get((kind, broker), 0.0))
-                capacity = self._capacity(joined, kind, broker)
-                if capacity is not None and not np.isnan(promised.limits[place]):
-                    limits = float(promised.limits[place])
-                    sold[kind, broker] = Sold(limits=limits, capacity=capacity[0], origin=capacity[1])
-        for key in self._highest.keys() - {(kind, broker) for kind in _TYPES for broker in nodes}:
-            del self._highest[key]  # nodes come and go
+                self._note_usage(joined, kind, node, float(usage_of_nodes[node_number]))
+                capacity_and_origin = self._capacity(joined, kind, broker)
+                limits = float(promised.limits[node_number])
+                if capacity_and_origin is not None and not isnan(limits):
+                    capacity, origin = capacity_and_origin
+                    sold[kind, broker] = Sold(limits=limits, capacity=capacity, origin=origin)
+        for key in self._highest_usage.keys() - {(kind, broker) for kind in _TYPES for broker in nodes}:
+            del self._highest_usage[key]  # nodes come and go
         return sold
 
+    def _note_usage(self, joined: Snapshot, kind: QuotaType, node: NodeUsage, usage: float) -> None:
+        """Remember the usage of a node if it is the highest so far, and the node has reserves."""
+        idle = node.handlers_idle
+        if idle is not None and idle > joined.thresholds.handlers_idle and usage > 0:
+            key = kind, node.broker
+            self._highest_usage[key] = max(usage, self._highest_usage.get(key, 0.0))
+
     def _capacity(self, joined: Snapshot, kind: QuotaType, broker: str) -> tuple[float, CapacityOrigin] | None:
-        """Return the capacity of a broker, for request time as Kafka's settings have it; None while it is unknown."""
+        """
+        Return the capacity of a broker and its origin; None while it is unknown.
+
+        A capacity for request time that is not configured here follows from the broker's own settings.
+        """
         configured = self.configured.get(kind)
         settings = joined.limits.nodes.get(broker) if joined.limits is not None else None
         if configured is None and kind is QuotaType.REQUEST and settings is not None:
             configured = settings.request_capacity_threads
         if configured:
             return configured, CapacityOrigin.CONFIGURED
-        observed = self._highest.get((kind, broker))
+        observed = self._highest_usage.get((kind, broker))
         return None if observed is None else (observed, CapacityOrigin.OBSERVED)

@@ -1,10 +1,10 @@
 """
 Counts the bytes that teams move, as Kafka has no counter of bytes by client.
 
-Each rate is a mean over the last ten seconds or so (Kafka's quota window). It stands for the time since the last
-collection, if that is not too long: collections up to a window apart miss nothing, those farther apart are samples.
-Counters begin at 0 with the exporter; Prometheus adds up what they grew by, over restarts and of two exporters the
-larger.
+A rate is a mean over the last ten seconds or so (Kafka's quota window). It stands for the time since the last
+collection, if that is not too long. Collections up to a window apart miss nothing; collections farther apart are
+samples. Counters begin at 0 when the exporter starts. Prometheus adds up their increases over restarts, and takes the
+larger increase of two exporters.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class TeamCounter:
         Count the time since the last call, and return the sums with the bytes counted so far.
 
         Args:
-            sums: the sums of the snapshot.
-            rates: its usage by place in the names, without nodes whose numbers are old: a node that hangs has its last
-                rate as long as it hangs.
-            snapshot: all entities, which shows whether any node is missing.
-            now_seconds: when its numbers were asked for, in steady seconds.
+            sums: The sums of the snapshot.
+            rates: The usage of the teams by quota type, in the order of their names. Nodes with old numbers are left
+                out, since a node that hangs keeps its last rate as long as it hangs.
+            snapshot: The snapshot, which shows whether a node is missing.
+            now_seconds: Steady time at which the numbers of the snapshot were asked for.
 
         """
         self._follow(sums.names)
@@ -59,10 +59,10 @@ class TeamCounter:
                 self._bytes[kind] = self._bytes[kind] + np.maximum(finite, 0.0) * elapsed
             if not snapshot.incomplete and not snapshot.old_sources:
                 self._seen_seconds += elapsed
-        return self.shown(sums)
+        return self.with_counters(sums)
 
-    def shown(self, sums: TeamSums) -> TeamSums:
-        """Return the sums with the bytes counted so far; a team without entities or bytes has no counter."""
+    def with_counters(self, sums: TeamSums) -> TeamSums:
+        """Return the sums with the bytes counted so far; NaN for a team without entities and bytes."""
         self._follow(sums.names)
         counted: Mapping[QuotaType, Floats] = {
             kind: fixed(np.where((values > 0) | (sums.entities > 0), values, np.nan))
@@ -71,7 +71,7 @@ class TeamCounter:
         return replace(sums, bytes=counted, seen_seconds=self._seen_seconds)
 
     def _follow(self, names: tuple[str, ...]) -> None:
-        """Keep the counters of teams whose names stay; drop those of teams that left the file."""
+        """Use the names of the present teams, and drop the counters of teams that left the file."""
         if names is self._names or names == self._names:
             return
         for kind, values in self._bytes.items():

@@ -1,4 +1,4 @@
-"""The team of each row of a layout, found once for each row that comes."""
+"""Finds the team of each row of a layout, once for each new row."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ..snapshot import Floats, Layout
 from ..snapshot.layout import fixed
 
 _NEW: Final = -9
-"""Placeholder for the number of a team: the row came with this layout."""
-UNDECIDED_PLACE: Final = -1
-"""Place of the entry for an unknown team, counted from the end of the names."""
-_LAST: Final = {NOT_OWNED: -2, NOT_DECIDED: UNDECIDED_PLACE}
+"""Mark of a row that came with the present layout, instead of the number of a team."""
+UNDECIDED_INDEX: Final = -1
+"""Index of the name for an unknown team, counted from the end of the names."""
+_INDEX_FROM_END: Final = {NOT_OWNED: -2, NOT_DECIDED: UNDECIDED_INDEX}
 FEW: Final = 500
 """Entities whose teams are found on the event loop, which takes about 10 ms with a thousand teams."""
 KINDS: Final = tuple(EntityKind)
@@ -29,7 +29,7 @@ KINDS: Final = tuple(EntityKind)
 _NO_KIND: Final = len(KINDS)
 Ints = NDArray[np.intp]
 _Numbers: TypeAlias = dict[tuple[str, str], int]
-"""Numbers of teams by user and client-id."""
+"""Numbers of teams, or `NOT_OWNED` or `NOT_DECIDED`, by user and client-id."""
 
 
 class TeamIndex:
@@ -46,52 +46,53 @@ class TeamIndex:
         self.names = (*(team.name for team in teams), UNOWNED, UNDECIDED)
         """Names of the teams, by number."""
         self._layout = Layout(())
-        self.of_row: Ints = np.empty(0, np.intp)
-        """For each row of the last layout the number of its team."""
+        self.team_of_row: Ints = np.empty(0, np.intp)
+        """The number of the team of each row of the last layout."""
         self._hashes: NDArray[np.int64] = np.empty(0, np.int64)
+        """The hash of the user and client-id of each row."""
         self.kinds: NDArray[np.int8] = np.empty(0, np.int8)
-        """For each row the number of its kind in ``KINDS``; one more for a client that sends no client-id."""
+        """The number of the kind of each row in ``KINDS``; one more for a client that sends no client-id."""
         self.begins: NDArray[np.bool_] = np.empty(0, np.bool_)
-        """For each row of Kafka's own quotas True if it is the first of an entity and quota type."""
+        """Mask of the rows of Kafka's own quotas that are the first of an entity and quota type."""
         self.entities: Floats = np.empty(0)
-        """Number of users and client-ids of each team, by its number."""
-        self._known: _Numbers = {}
+        """Number of users and client-ids of each team, by the number of the team."""
+        self._looked_up: _Numbers = {}
         """Numbers that were looked up for the next layout."""
 
     async def look_up(self, layout: Layout) -> None:
-        """Find the teams of a layout that ``follow`` will take over; in a thread for more than ``FEW`` new rows."""
-        fresh = np.flatnonzero(layout.carry(self.of_row, self._layout, _NEW) == _NEW)
-        if fresh.size > FEW:
-            self._known = await asyncio.to_thread(self._numbers, layout, fresh)
+        """Find the teams for the next call of ``follow``; in a thread, and only for more than ``FEW`` new rows."""
+        new_rows = np.flatnonzero(layout.carry(self.team_of_row, self._layout, _NEW) == _NEW)
+        if new_rows.size > FEW:
+            self._looked_up = await asyncio.to_thread(self._find, layout, new_rows)
 
-    def _numbers(self, layout: Layout, rows: Ints) -> _Numbers:
-        """Return the numbers of these rows' teams by user and client-id."""
+    def _find(self, layout: Layout, rows: Ints) -> _Numbers:
+        """Return the numbers of the teams of some rows by user and client-id."""
         names = dict.fromkeys((entity.user, entity.client_id) for entity in layout.entities[rows])
         return {name: self._finder.number(*name) for name in names}
 
     def follow(self, layout: Layout) -> None:
-        """Take over the rows of another layout; nothing happens for the same one."""
+        """Take the rows of another layout."""
         if layout is self._layout:
             return
-        of_row = layout.carry(self.of_row, self._layout, _NEW).copy()
+        teams = layout.carry(self.team_of_row, self._layout, _NEW).copy()
         hashes = layout.carry(self._hashes, self._layout, 0).copy()
         kinds = layout.carry(self.kinds, self._layout, _NO_KIND).copy()
-        fresh = np.flatnonzero(of_row == _NEW)
-        numbers, self._known = self._known, {}
-        for row, entity in zip(fresh.tolist(), layout.entities[fresh], strict=True):
+        new_rows = np.flatnonzero(teams == _NEW)
+        numbers, self._looked_up = self._looked_up, {}
+        for row, entity in zip(new_rows.tolist(), layout.entities[new_rows], strict=True):
             name = entity.user, entity.client_id
             number = numbers.get(name)
             if number is None:
                 number = numbers[name] = self._finder.number(*name)
-            of_row[row] = number if number >= 0 else len(self.names) + _LAST[number]
+            teams[row] = number if number >= 0 else len(self.names) + _INDEX_FROM_END[number]
             hashes[row] = hash(name)
             kind = EntityKind.of(*name)
             kinds[row] = _NO_KIND if kind is None else KINDS.index(kind)
-        self._layout, self.of_row, self._hashes, self.kinds = layout, of_row, hashes, kinds
-        own = layout.own
-        types, names = layout.types[own], hashes[own]
-        self.begins = np.ones(len(names), np.bool_)
-        # rows of an entity are together
-        self.begins[1:] = (types[1:] != types[:-1]) | (names[1:] != names[:-1])
-        _, firsts = np.unique(names, return_index=True)
-        self.entities = fixed(np.bincount(of_row[own][firsts], minlength=len(self.names)).astype(np.float64))
+        self._layout, self.team_of_row, self._hashes, self.kinds = layout, teams, hashes, kinds
+        own_rows = layout.own
+        own_types, own_hashes = layout.types[own_rows], hashes[own_rows]
+        self.begins = np.ones(len(own_hashes), np.bool_)
+        # a layout has the rows of an entity together
+        self.begins[1:] = (own_types[1:] != own_types[:-1]) | (own_hashes[1:] != own_hashes[:-1])
+        _, first_rows = np.unique(own_hashes, return_index=True)
+        self.entities = fixed(np.bincount(teams[own_rows][first_rows], minlength=len(self.names)).astype(np.float64))

@@ -1,10 +1,9 @@
 """
-Adds up the limits of each team: what Kafka lets through at most, and the part that is stranded.
+Adds up the limits of each team: the most that Kafka lets through, and the part that is stranded.
 
-An entity has its limit on each broker by itself. Its traffic comes from the brokers that lead its partitions, which the
-exporter does not read. What it does know are the brokers that have measured the entity: Kafka keeps that for an hour
-after the last request, unless they were started since. So a limit is stranded on a broker that would show the entity
-and does not.
+An entity has its limit on each broker separately. The exporter does not know which brokers lead the partitions of an
+entity, but it knows which brokers measure it: Kafka keeps the metrics of an entity for an hour after its last request,
+or until the broker restarts. So a limit is stranded on a broker that would show the entity and does not.
 """
 
 from __future__ import annotations
@@ -20,18 +19,26 @@ from quotascope.metrics.kafka.entities import QuotaType
 from ..snapshot import Floats, Layout, Snapshot
 from ..snapshot.layout import TYPES, fixed
 from ..snapshot.visibility import Visibility
-from .index import KINDS, UNDECIDED_PLACE, TeamIndex
+from .index import KINDS, UNDECIDED_INDEX, Ints, TeamIndex
 
 _MUTATION: Final = QuotaType.CONTROLLER_MUTATION
 _Masks = NDArray[np.bool_]
-_Brokers = tuple[frozenset[str], ...]
-"""For each kind of entities the brokers that would show them; the last kind is a client without a name."""
+_BrokersByKind = tuple[frozenset[str], ...]
+"""Brokers that would show an entity, by the number of its kind; none for a client without a name, the last kind."""
 
-_Enforcers = tuple[int | None, int, dict[QuotaType, _Brokers], frozenset[str]]
-"""
-The number of brokers, the number of them that surely enforce limits, the brokers that would show entities, and the
-nodes that would not show those which they had before the last start.
-"""
+
+@dataclass(frozen=True, kw_only=True)
+class _Brokers:
+    """The facts about brokers that the sums depend on."""
+
+    enforcers: int | None
+    """Number of brokers that enforce the limits; None where it is unknown."""
+    certain: int
+    """Number of brokers that are certain to enforce the limits."""
+    showing: dict[QuotaType, _BrokersByKind]
+    """Brokers that would show an entity, by quota type."""
+    forgetful: frozenset[str]
+    """Nodes that were started less than an hour ago, so that they have forgotten entities."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,7 +52,7 @@ class Bounds:
     stranded_complete: dict[QuotaType, _Masks]
     unlimited: dict[QuotaType, Floats]
     located: dict[QuotaType, _Masks]
-    """True where all brokers would show the entities of the team, so that it is known which of them have none."""
+    """True if all brokers would show the entities of the team, so that it is known on which brokers they are not."""
 
     @classmethod
     def empty(cls) -> Bounds:
@@ -55,7 +62,7 @@ class Bounds:
 
 class LimitSums:
     """
-    Adds up limits by team, and does so again only when entities, limits or brokers have changed.
+    Adds up limits by team. It adds up again only when entities, limits or brokers have changed.
 
     Args:
         index: The teams of rows.
@@ -65,98 +72,103 @@ class LimitSums:
     def __init__(self, index: TeamIndex) -> None:
         self._index = index
         self._layout: Layout | None = None
-        self._brokers: _Enforcers = None, 0, {}, frozenset()
+        self._brokers = _Brokers(enforcers=None, certain=0, showing={}, forgetful=frozenset())
         self._bounds = Bounds.empty()
 
-    def of(self, joined: Snapshot) -> Bounds:
-        """Return the sums of a snapshot with all entities, whose layout the index follows."""
+    def update(self, joined: Snapshot) -> Bounds:
+        """Return the sums of a snapshot with all measured entities. The index must follow its layout."""
         layout = joined.columns.layout
         visibility = Visibility.of(joined)
-        shown: dict[QuotaType, _Brokers] = {
-            kind: (*(visibility.shown_on(kind, entities) for entities in KINDS), frozenset[str]())
-            for kind in TYPES
-            if kind is not _MUTATION
-        }
-        brokers: _Enforcers = (
-            joined.enforcers,
-            len(joined.enforcing_brokers),
-            shown,
-            visibility.without_memory(joined.taken_at),
+        brokers = _Brokers(
+            enforcers=joined.enforcers,
+            certain=len(joined.enforcing_brokers),
+            showing={
+                quota_type: (*(visibility.shown_on(quota_type, kind) for kind in KINDS), frozenset[str]())
+                for quota_type in TYPES
+                if quota_type is not _MUTATION
+            },
+            forgetful=visibility.without_memory(joined.taken_at),
         )
         if layout is not self._layout or brokers != self._brokers:
             self._layout, self._brokers = layout, brokers
-            self._bounds = self._added_up(layout)
+            self._bounds = Bounds.empty()
+            for quota_type in TYPES:
+                self._add_allowed(self._bounds, layout, quota_type)
+                self._add_stranded(self._bounds, layout, quota_type)
         return self._bounds
 
-    def _added_up(self, layout: Layout) -> Bounds:
-        bounds = Bounds.empty()
-        for kind in TYPES:
-            self._add_allowed(bounds, layout, kind)
-            self._add_stranded(bounds, layout, kind)
-        return bounds
-
-    def _add_allowed(self, bounds: Bounds, layout: Layout, kind: QuotaType) -> None:
-        """Add the sums of limits on all brokers, and the numbers of entities without one."""
-        index, count = self._index, len(self._index.names)
-        enforcers, certain, *_ = self._brokers
-        if kind is _MUTATION:
-            enforcers, certain = 1, 1
-        rows = layout.of_type(kind)
-        teams, limits, begins = index.of_row[rows], layout.limits[rows], index.begins[rows]
-        unknown = layout.limits_unknown[rows]
-        known = begins & np.isfinite(limits)
-        sums: Floats = np.bincount(teams[known], limits[known], count).astype(np.float64, copy=False)
-        sums[np.bincount(teams[known], minlength=count) == 0] = np.nan
-        without_limit = ~np.isfinite(limits) & ~unknown
-        sums[teams[without_limit]] = np.nan
-        bounds.allowed_known[kind] = fixed(sums * certain if certain else np.full(count, np.nan))
+    def _add_allowed(self, bounds: Bounds, layout: Layout, quota_type: QuotaType) -> None:
+        """Set the sums of the limits on all brokers, and the numbers of unlimited entities."""
+        index, team_count = self._index, len(self._index.names)
+        enforcers, certain = self._brokers.enforcers, self._brokers.certain
+        if quota_type is _MUTATION:
+            enforcers, certain = 1, 1  # the active controller
+        rows = layout.of_type(quota_type)
+        teams, limits, begins = index.team_of_row[rows], layout.limits[rows], index.begins[rows]
+        is_unknown = layout.limits_unknown[rows]
+        is_unlimited = ~np.isfinite(limits) & ~is_unknown
+        is_counted = begins & np.isfinite(limits)
+        sums = _sums_by_team(teams[is_counted], limits[is_counted], team_count)
+        sums[teams[is_unlimited]] = np.nan
+        bounds.allowed_known[quota_type] = fixed(sums * certain if certain else np.full(team_count, np.nan))
         # an entity may have a limit on one node, and be under an unknown callback on another
         allowed = sums * (np.nan if enforcers is None else enforcers)
-        allowed[teams[unknown]] = np.nan
-        bounds.allowed[kind] = fixed(allowed)
+        allowed[teams[is_unknown]] = np.nan
+        bounds.allowed[quota_type] = fixed(allowed)
         complete = ~np.isnan(allowed)
-        if np.any(teams == count + UNDECIDED_PLACE):
-            complete[: count + UNDECIDED_PLACE] = False
-        bounds.allowed_complete[kind] = fixed(complete)
-        bounds.unlimited[kind] = fixed(np.bincount(teams[begins & without_limit], minlength=count).astype(np.float64))
+        if np.any(teams == team_count + UNDECIDED_INDEX):
+            complete[: team_count + UNDECIDED_INDEX] = False
+        bounds.allowed_complete[quota_type] = fixed(complete)
+        unlimited = np.bincount(teams[begins & is_unlimited], minlength=team_count)
+        bounds.unlimited[quota_type] = fixed(unlimited.astype(np.float64))
 
-    def _add_stranded(self, bounds: Bounds, layout: Layout, kind: QuotaType) -> None:
-        """Add up the limits that hold on brokers where the entity is not: brokers that would show it and do not."""
-        index, count = self._index, len(self._index.names)
-        enforcers, _, showing_brokers, forgetful = self._brokers
-        rows = layout.of_type(kind)
+    def _add_stranded(self, bounds: Bounds, layout: Layout, quota_type: QuotaType) -> None:
+        """Set the sums of the limits on brokers without the entity: brokers that would show it and do not."""
+        index, team_count = self._index, len(self._index.names)
+        rows = layout.of_type(quota_type)
         begins = index.begins[rows]
-        if kind is _MUTATION or not begins.size:
-            bounds.stranded[kind] = fixed(np.full(count, np.nan))
-            bounds.stranded_complete[kind] = fixed(np.ones(count, np.bool_))
-            bounds.located[kind] = fixed(np.zeros(count, np.bool_))
+        if quota_type is _MUTATION or not begins.size:
+            bounds.stranded[quota_type] = fixed(np.full(team_count, np.nan))
+            bounds.stranded_complete[quota_type] = fixed(np.ones(team_count, np.bool_))
+            bounds.located[quota_type] = fixed(np.zeros(team_count, np.bool_))
             return
-        is_showing = np.array([[node in brokers for node in layout.nodes] for brokers in showing_brokers[kind]])
-        forgets = np.array([node in forgetful for node in layout.nodes])
-        kinds, nodes = index.kinds[rows], layout.node_numbers[rows]
-        entities = np.cumsum(begins) - 1
-        firsts = np.flatnonzero(begins)
-        teams, limits = index.of_row[rows][firsts], layout.limits[rows][firsts]
-        would_show = np.array([len(brokers) for brokers in showing_brokers[kind]])[kinds[firsts]]
-        remembering = np.array([len(brokers - forgetful) for brokers in showing_brokers[kind]])[kinds[firsts]]
-        is_present = is_showing[kinds, nodes]
-        present = np.bincount(entities[is_present & ~forgets[nodes]], minlength=len(firsts))
-        known = remembering + np.bincount(entities[is_present & forgets[nodes]], minlength=len(firsts))
+        first_rows = np.flatnonzero(begins)
+        entity_of_row, entity_count = np.cumsum(begins) - 1, len(first_rows)
+        kind_of_row, node_of_row = index.kinds[rows], layout.node_numbers[rows]
+        # of each entity: its team, its limit, and the numbers of brokers by what they would show of it
+        teams, limits = index.team_of_row[rows][first_rows], layout.limits[rows][first_rows]
+        showing_by_kind, forgetful = self._brokers.showing[quota_type], self._brokers.forgetful
+        kinds = kind_of_row[first_rows]
+        showing = np.array([len(brokers) for brokers in showing_by_kind])[kinds]
+        remembering = np.array([len(brokers - forgetful) for brokers in showing_by_kind])[kinds]
+        would_show = np.array([[node in brokers for node in layout.nodes] for brokers in showing_by_kind])
+        is_forgetful = np.array([node in forgetful for node in layout.nodes])
+        is_present = would_show[kind_of_row, node_of_row]
+        is_on_forgetful = is_forgetful[node_of_row]
+        present = np.bincount(entity_of_row[is_present & ~is_on_forgetful], minlength=entity_count)
+        # a forgetful broker that shows the entity is as good as one that remembers
+        certain = remembering + np.bincount(entity_of_row[is_present & is_on_forgetful], minlength=entity_count)
         # a limit that differs from node to node, or is unknown on one, is unknown on brokers without the entity
-        differs = np.bincount(
-            entities[(layout.limits[rows] != limits[entities]) & ~np.isnan(limits[entities])], minlength=len(firsts)
-        )
-        unknown = np.bincount(entities[layout.limits_unknown[rows]], minlength=len(firsts)) + differs > 0
-        counted = np.isfinite(limits) & ~unknown & (known > 0)
-        amounts = limits[counted] * (remembering - present)[counted]
-        stranded = np.bincount(teams[counted], amounts, count).astype(np.float64, copy=False)
-        stranded[np.bincount(teams[counted], minlength=count) == 0] = np.nan
-        everywhere = -1 if enforcers is None else enforcers
-        located = np.ones(count, np.bool_)
-        located[teams[would_show != everywhere]] = False
-        complete = np.ones(count, np.bool_)
-        complete[teams[unknown | (np.isfinite(limits) & (known != everywhere))]] = False
-        if np.any(teams == count + UNDECIDED_PLACE):
-            complete[: count + UNDECIDED_PLACE] = False
-        bounds.stranded[kind] = fixed(stranded)
-        bounds.stranded_complete[kind], bounds.located[kind] = fixed(complete), fixed(located)
+        first_limits = limits[entity_of_row]
+        differs = (layout.limits[rows] != first_limits) & ~np.isnan(first_limits)
+        is_unknown = np.bincount(entity_of_row[layout.limits_unknown[rows]], minlength=entity_count) > 0
+        is_unknown |= np.bincount(entity_of_row[differs], minlength=entity_count) > 0
+        is_counted = np.isfinite(limits) & ~is_unknown & (certain > 0)
+        stranded_limits = limits[is_counted] * (remembering - present)[is_counted]
+        stranded = _sums_by_team(teams[is_counted], stranded_limits, team_count)
+        all_brokers = -1 if self._brokers.enforcers is None else self._brokers.enforcers
+        located = np.ones(team_count, np.bool_)
+        located[teams[showing != all_brokers]] = False
+        complete = np.ones(team_count, np.bool_)
+        complete[teams[is_unknown | (np.isfinite(limits) & (certain != all_brokers))]] = False
+        if np.any(teams == team_count + UNDECIDED_INDEX):
+            complete[: team_count + UNDECIDED_INDEX] = False
+        bounds.stranded[quota_type] = fixed(stranded)
+        bounds.stranded_complete[quota_type], bounds.located[quota_type] = fixed(complete), fixed(located)
+
+
+def _sums_by_team(teams: Ints, values: Floats, team_count: int) -> Floats:
+    """Return the sum of the values of each team, NaN for a team without any."""
+    sums: Floats = np.bincount(teams, values, team_count).astype(np.float64, copy=False)
+    sums[np.bincount(teams, minlength=team_count) == 0] = np.nan
+    return sums

@@ -1,8 +1,8 @@
 """
 Adds up what the entities of each team use, over all nodes and before entities are folded for the number of series.
 
-Which team an entity is of, and which rows are one entity, is found once for each row that comes: a scrape in which no
-entity comes or leaves costs a few sums over arrays.
+The team and the entity of a row are found once, when the row is new. So a scrape in which no entity comes or leaves
+costs a few sums over arrays.
 """
 
 from __future__ import annotations
@@ -22,25 +22,27 @@ from ..snapshot import CAUSES, Columns, Floats, Layout, Snapshot, ThrottleCause
 from ..snapshot.fairness import jain_index
 from ..snapshot.layout import TYPES, fixed
 from ..snapshot.teams import TeamSums
-from .index import UNDECIDED_PLACE, Ints, TeamIndex
+from .index import UNDECIDED_INDEX, Ints, TeamIndex
 from .limits import LimitSums
 
-_REFERS: Final = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
+_MUTATION_CAUSE: Final = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
 _Masks = NDArray[np.bool_]
 
 
 class _Usage(NamedTuple):
-    """Sums of the known values of some rows by team, and whether all of them are known."""
+    """The usage of one quota type by team."""
 
     total: Floats
+    """Sums of the known values."""
     complete: _Masks
+    """True if all values of the team are known."""
     by_node: Floats
-    """Sums by team and by place of the node."""
+    """Sums of the known values by team and by number of the node."""
 
 
 class _Rows:
     """
-    The rows of one quota type in a layout, and what follows from their teams and nodes alone.
+    The rows of one quota type in a layout, with the values that depend on their teams and nodes alone.
 
     Args:
         index: The teams of the layout.
@@ -51,14 +53,14 @@ class _Rows:
 
     def __init__(self, index: TeamIndex, layout: Layout, kind: QuotaType) -> None:
         self.rows = layout.of_type(kind)
-        self.teams = index.of_row[self.rows]
+        self.teams = index.team_of_row[self.rows]
         self.count = len(index.names)
         self._begins = index.begins[self.rows]
         self._nodes = layout.node_numbers[self.rows]
         self._node_count = len(layout.nodes)
         self.empty = np.bincount(self.teams, minlength=self.count) == 0
         """Mask of the teams without any of these rows."""
-        self.undecided = bool(np.any(self.teams == self.count + UNDECIDED_PLACE))
+        self.undecided = bool(np.any(self.teams == self.count + UNDECIDED_INDEX))
         """True if one of the rows is of an unknown team."""
 
     @cached_property
@@ -73,19 +75,23 @@ class _Rows:
 
     @cached_property
     def all_known(self) -> _Masks:
-        """Completeness of each team if all values are known."""
-        return self.complete(np.ones(len(self.teams), np.bool_))
+        """Mask of the complete teams if all values are known, as ``complete_teams`` returns it."""
+        return self.complete_teams(np.ones(len(self.teams), np.bool_))
 
-    def complete(self, known: _Masks) -> _Masks:
-        """Return for each team whether all values are known, and no entity of an unknown team has any."""
+    def complete_teams(self, known: _Masks) -> _Masks:
+        """
+        Return the mask of the teams all of whose values are known, from the mask of the rows with a known value.
+
+        No team is complete while a row is of an unknown team, since it may be of any team.
+        """
         complete = np.ones(self.count, np.bool_)
         complete[self.teams[~known]] = False
         if self.undecided:
-            complete[: self.count + UNDECIDED_PLACE] = False  # each of these entities may be the team's
+            complete[: self.count + UNDECIDED_INDEX] = False
         return fixed(complete)
 
-    def by_node(self, cells: Ints, values: Floats) -> Floats:
-        """Return sums by team and node."""
+    def sums_by_node(self, cells: Ints, values: Floats) -> Floats:
+        """Return the sums of values by team and node, from the number of each value's pair of team and node."""
         sums = np.bincount(cells, values, self.count * self._node_count).astype(np.float64, copy=False)
         return sums.reshape(self.count, self._node_count)
 
@@ -115,19 +121,24 @@ class TeamAdder:
         """Find the teams of the next snapshot's rows, in a thread if that takes long."""
         await self._index.look_up(layout)
 
-    def of(self, joined: Snapshot) -> TeamSums:
-        """Return the sums of a snapshot with all entities; to be called for each, in their order."""
+    def add_up(self, joined: Snapshot) -> TeamSums:
+        """Return the sums of a snapshot with all measured entities. Call it for each snapshot, in their order."""
         columns, index = joined.columns, self._index
         if columns.layout is not self._layout:
             self._layout = columns.layout
             index.follow(columns.layout)
             self._rows = {kind: _Rows(index, columns.layout, kind) for kind in TYPES}
-        count = 0 if joined.incomplete else joined.enforcers or 0
-        brokers = joined.enforcing_brokers
-        places = [place for place, node in enumerate(columns.layout.nodes) if node in brokers]
-        bounds = self._limits.of(joined)
+        bounds = self._limits.update(joined)
         usages = {kind: self._usage(kind, columns) for kind in TYPES}
         throttled = {kind: self._throttled(rows, columns) for kind, rows in self._rows.items()}
+        # the index of an incomplete snapshot is unknown: 0 brokers give NaN
+        broker_count = 0 if joined.incomplete else joined.enforcers or 0
+        brokers = joined.enforcing_brokers
+        node_numbers = [number for number, node in enumerate(columns.layout.nodes) if node in brokers]
+        fairness = {}
+        for kind, usage in usages.items():
+            jain = jain_index(usage.by_node[:, node_numbers], broker_count)
+            fairness[kind] = fixed(np.where(usage.complete & bounds.located[kind], jain, np.nan))
         return TeamSums(
             teams=self._teams,
             names=index.names,
@@ -138,12 +149,7 @@ class TeamAdder:
             allowed_complete=bounds.allowed_complete,
             stranded=bounds.stranded,
             stranded_complete=bounds.stranded_complete,
-            fairness={
-                kind: fixed(
-                    np.where(usage.complete & bounds.located[kind], jain_index(usage.by_node[:, places], count), np.nan)
-                )
-                for kind, usage in usages.items()
-            },
+            fairness=fairness,
             unlimited=bounds.unlimited,
             throttled={kind: counts for kind, (counts, _) in throttled.items()},
             throttled_complete={kind: complete for kind, (_, complete) in throttled.items()},
@@ -151,36 +157,36 @@ class TeamAdder:
             budgets=self._budgets,
         )
 
-    def fresh(self, joined: Snapshot, sums: TeamSums) -> Mapping[QuotaType, Floats]:
+    def usage_on_fresh_nodes(self, joined: Snapshot, sums: TeamSums) -> Mapping[QuotaType, Floats]:
         """
-        Return the usage of the last snapshot by team, on nodes alone whose numbers are of this collection.
+        Return the usage by quota type and team, without the nodes that have old numbers.
 
         Args:
-            joined: the snapshot with all entities that `of` was last called with.
-            sums: its sums, which have the numbers of all nodes.
+            joined: The snapshot that `add_up` was called with last.
+            sums: Its sums over all nodes.
 
         """
-        old = {source.node_id for source in joined.old_sources}
+        old_nodes = {source.node_id for source in joined.old_sources}
         columns = joined.columns
-        places = [place for place, node in enumerate(columns.layout.nodes) if node in old]
-        if not places:
+        old_numbers = [number for number, node in enumerate(columns.layout.nodes) if node in old_nodes]
+        if not old_numbers:
             return sums.usage
-        usage = np.where(np.isin(columns.layout.node_numbers, places), np.nan, columns.usage)
-        without = replace(columns, usage=fixed(usage))
-        return {kind: self._usage(kind, without).total for kind in TYPES}
+        usage = np.where(np.isin(columns.layout.node_numbers, old_numbers), np.nan, columns.usage)
+        fresh_columns = replace(columns, usage=fixed(usage))
+        return {kind: self._usage(kind, fresh_columns).total for kind in TYPES}
 
     def _usage(self, kind: QuotaType, columns: Columns) -> _Usage:
-        """Return the sums of the known usage of a quota type by team, NaN for a team without any."""
+        """Return the usage of a quota type by team; its total is NaN for a team without a known value."""
         rows = self._rows[kind]
         values, cells, empty, complete = columns.usage[rows.rows], rows.cells, rows.empty, rows.all_known
         finite = np.isfinite(values)
         if not finite.all():
-            complete = rows.complete(finite)
+            complete = rows.complete_teams(finite)
             known = ~np.isnan(values)
             cells, values = cells[known], values[known]
             empty = np.bincount(rows.teams[known], minlength=rows.count) == 0
         with np.errstate(over="ignore", invalid="ignore"):
-            by_node = rows.by_node(cells, values)
+            by_node = rows.sums_by_node(cells, values)
             total = by_node.sum(axis=1)
         total[empty] = np.nan
         return _Usage(fixed(total), complete, by_node)
@@ -188,19 +194,20 @@ class TeamAdder:
     @staticmethod
     def _throttled(rows: _Rows, columns: Columns) -> tuple[Floats, _Masks]:
         """
-        Return for each team the number of entities that a node throttles by the quota of these rows; NaN if unknown.
+        Return two arrays by team, of the entities that the quota type of the rows throttles on a node.
 
-        Return also for each team whether the throttles of all its entities are known.
+        The first has the number of these entities, NaN where it is unknown. The second is True if the throttle times
+        of all entities are known.
         """
-        delays = columns.throttle_time[rows.rows]
+        throttle_times = columns.throttle_time[rows.rows]
         counts, empty, complete = np.zeros(rows.count), rows.empty, rows.all_known
-        throttled = np.flatnonzero((delays > 0) & (columns.causes[rows.rows] != _REFERS))
+        throttled = np.flatnonzero((throttle_times > 0) & (columns.causes[rows.rows] != _MUTATION_CAUSE))
         if throttled.size:
-            _, firsts = np.unique(rows.entities[throttled], return_index=True)
-            counts += np.bincount(rows.teams[throttled[firsts]], minlength=rows.count)
-        finite = np.isfinite(delays)
+            _, first_rows = np.unique(rows.entities[throttled], return_index=True)
+            counts += np.bincount(rows.teams[throttled[first_rows]], minlength=rows.count)
+        finite = np.isfinite(throttle_times)
         if not finite.all():
-            complete = rows.complete(finite)
-            empty = np.bincount(rows.teams[~np.isnan(delays)], minlength=rows.count) == 0
+            complete = rows.complete_teams(finite)
+            empty = np.bincount(rows.teams[~np.isnan(throttle_times)], minlength=rows.count) == 0
         counts[empty] = np.nan
         return fixed(counts), complete

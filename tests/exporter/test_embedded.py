@@ -7,7 +7,7 @@ from tests.strategies import EPOCH_MS
 
 from quotascope.exporter.embedded import EmbeddedLimits, EmbeddedSource
 from quotascope.exporter.join.join import Join
-from quotascope.exporter.join.placing import interpreted
+from quotascope.exporter.join.placing import meaning_of
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.mapping import BeanTable, Meaning
 from quotascope.exporter.snapshot import LimitsHealth
@@ -42,7 +42,7 @@ class Engine:
 
 def entities(table: BeanTable) -> Numbers:
     """Return the numbers of entities, in Kafka's units."""
-    meanings_and_values = ((interpreted(column), value) for column, value in pairs(table))
+    meanings_and_values = ((meaning_of(column), value) for column, value in pairs(table))
     return {
         (*meaning.tags, meaning.attribute.meaning): value
         for meaning, value in meanings_and_values

@@ -62,7 +62,7 @@ def test_a_layout_after_changes_is_like_a_new_one(
         check(initial)
     second = initial.changed(removed, added)
     limited = {row: replace(entity, limit=7.0) for row, entity in enumerate(second.entities) if row % 2}
-    third = second.under(limited)
+    third = second.with_limits(limited)
     fourth = third.changed(np.flatnonzero(np.arange(len(third)) % 3))
     layouts = (initial, second, third, fourth, Layout(()))
     for layout in layouts:

@@ -110,7 +110,7 @@ STATE_OF_TEAMS: Final = snapshot(
     limits=replace(CONFIGURED, nodes=dict.fromkeys(BROKERS, NodeSettings())),
     nodes=tuple(NodeUsage(broker=broker, coverage=COMPLETE) for broker in BROKERS),
 )
-SUMS: Final = TeamAdder(TEAMS).of(STATE_OF_TEAMS)
+SUMS: Final = TeamAdder(TEAMS).add_up(STATE_OF_TEAMS)
 EVERYTHING: Final = snapshot(
     *ENTITIES,
     sources=(

@@ -34,7 +34,7 @@ USED: Final = {
     REQUEST: "request-time",
     MUTATION: "mutation-rate",
 }
-OF_ENTITIES: Final = {"throttle-time"}
+COLUMN_OF_MEANING: Final = {"throttle-time"}
 MINUTE: Final = 60.0
 
 Tags = tuple[QuotaType, str, str]
@@ -92,7 +92,7 @@ class Seen:
             of_kind = {"quota-utilization"}
             if kind is MUTATION:
                 of_kind = {"tokens"}
-            if attribute in {USED[kind], *OF_ENTITIES, *of_kind}:
+            if attribute in {USED[kind], *COLUMN_OF_MEANING, *of_kind}:
                 tags = kind, unquote(names.get("user", "")), names.get("client-id", "")
                 self.entities.setdefault(tags, {})[attribute] = value
         else:

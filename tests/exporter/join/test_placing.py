@@ -11,7 +11,7 @@ from tests.exporter.recorded import limits
 from tests.strategies import texts
 
 from quotascope.exporter.join import placing
-from quotascope.exporter.join.placing import ColumnMeaning, Placing, decoded, interpreted
+from quotascope.exporter.join.placing import ColumnMeaning, Placing, decoded, meaning_of
 from quotascope.exporter.mapping import Attribute, Bean, BeanColumn, BeanLayout, BeanTable, Meaning
 from quotascope.exporter.names import known_as
 from quotascope.exporter.sources.jolokia import columns_of
@@ -38,7 +38,7 @@ def test_every_name_survives_from_the_broker_to_the_snapshot(quota_type: QuotaTy
     name = mbean_name("kafka.server", quota_type.group, [("user", sanitize(user)), ("client-id", client_id)])
     (column,) = columns_of((name, ("throttle-time",)))
     assert column is not None
-    meaning = interpreted(column)
+    meaning = meaning_of(column)
     assert meaning is not None
     assert meaning.tags == (quota_type, known_as(user), known_as(client_id))
 
@@ -55,9 +55,9 @@ def test_what_two_layouts_share_is_interpreted_once(monkeypatch: pytest.MonkeyPa
 
     def look(column: BeanColumn) -> ColumnMeaning | None:
         seen.append(column)
-        return interpreted(column)
+        return meaning_of(column)
 
-    monkeypatch.setattr(placing, "interpreted", look)
+    monkeypatch.setattr(placing, "meaning_of", look)
     lasting = Placing()
     for current in (columns[:2], columns[::-1], columns[:1]):
         placed = lasting.place([table(*current)], None)
@@ -74,9 +74,9 @@ def test_what_a_source_looked_up_is_not_looked_up_again(monkeypatch: pytest.Monk
     assert column is not None
     plain = BeanColumn(column.bean, column.attribute)
     assert column == plain
-    expected = interpreted(plain)
+    expected = meaning_of(plain)
     monkeypatch.setattr(Attribute, "admits", lambda *_: False)
-    assert (interpreted(column), interpreted(plain)) == (expected, None)
+    assert (meaning_of(column), meaning_of(plain)) == (expected, None)
 
 
 def test_entities_are_kept_while_columns_and_limits_are() -> None:

@@ -89,7 +89,7 @@ def test_the_sum_of_a_histogram_does_not_go_back_until_a_restart() -> None:
         (2.0, 1.0, 21, 21),
     ]
     for started_at, mean, count, total in readings:
-        sums.began(started_at, 0.0)
+        sums.begin(started_at, 0.0)
         assert (count, sums.sum_ms("Fetch", mean, count)) == (count, total)
 
 
@@ -98,7 +98,7 @@ def test_a_smaller_count_is_a_restart_where_no_start_time_is_reported() -> None:
     sums = NodeCounters()
     readings = [(100.0, 11, 1_100), (1.0, 3, 3), (100.0, 10, 1_000)]
     for mean, count, total in readings:
-        sums.began(None, 0.0)
+        sums.begin(None, 0.0)
         assert sums.sum_ms("Fetch", mean, count) == total
         assert sums.count("errors", count) == count
 
@@ -115,11 +115,11 @@ def test_counters_continue_after_an_older_answer_and_another_agent() -> None:
         (2.0, 0.0, 0.0),
     ]
     for started_at, count, expected in readings:
-        counters.began(started_at, 0.0)
-        held = counters.held({catalog.THROTTLING_ERRORS: {("Produce",): count, ("Fetch",): None}})
+        counters.begin(started_at, 0.0)
+        held = counters.never_decreasing({catalog.THROTTLING_ERRORS: {("Produce",): count, ("Fetch",): None}})
         assert held == {catalog.THROTTLING_ERRORS: {("Produce",): expected, ("Fetch",): None}}
     for started_at in range(10, 100):
-        counters.began(float(started_at), 0.0)
+        counters.begin(float(started_at), 0.0)
     assert len(counters._starts) == 4
 
 
@@ -142,7 +142,7 @@ def test_an_absurd_reading_does_not_hold_a_counter_for_ever(absurd: float) -> No
         (360, 51.0),
         (375, 53.0),
     ):
-        counters.began(1.0, float(read_at))
+        counters.begin(1.0, float(read_at))
         counted.append((counters.count("errors", count), counters.sum_ms("Fetch", 2.0, count)))
     assert [number for number, _ in counted] == [50.0, *[absurd] * 4, 52.0, 52.0, 53.0]
     assert [total for _, total in counted] == [100.0, *[2 * absurd] * 4, 104.0, 104.0, 106.0]
@@ -152,7 +152,7 @@ def test_an_answer_that_is_shown_again_confirms_no_reading() -> None:
     """An old answer in several collections counts as a single reading, also if it is wrong."""
     counters = NodeCounters()
     for read_at, asked_at, count in ((15, 10.0, 1e9), (30, 10.0, 1e9), (45, 40.0, 51.0), (345, 340.0, 52.0)):
-        counters.began(1.0, float(read_at), asked_at)
+        counters.begin(1.0, float(read_at), asked_at)
         last = counters.count("errors", count)
     assert last == 52.0
 
@@ -169,7 +169,7 @@ def test_a_counter_of_one_start_is_held(readings: list[tuple[int, float]], count
     """A counter is held, however long, until its node's reading reaches it or its start changes."""
     counters = NodeCounters()
     for read_at, count in readings:
-        counters.began(1.0, float(read_at))
+        counters.begin(1.0, float(read_at))
         last = counters.count("errors", count)
     assert last == counted
 
@@ -192,7 +192,7 @@ def test_a_source_without_a_start_takes_over() -> None:
         (435, 2.0, 6.0, 7.0),
     ]
     for read_at, started_at, count, counted in readings:
-        counters.began(started_at, float(read_at))
+        counters.begin(started_at, float(read_at))
         assert (read_at, counters.count("errors", count)) == (read_at, counted)
 
 
@@ -205,14 +205,14 @@ def test_a_source_with_a_start_takes_over() -> None:
         (30, 1.0, 51.0, 51.0),
         (45, 1.0, 50.0, 51.0),
     ):
-        counters.began(started_at, float(read_at))
+        counters.begin(started_at, float(read_at))
         assert (read_at, counters.count("errors", count)) == (read_at, counted)
 
 
 def test_a_sum_that_no_number_holds_is_unknown() -> None:
     """An infinite sum of an agent's numbers is unknown, and other numbers and nodes are not affected."""
     sums = NodeCounters()
-    sums.began(1.0, 0.0)
+    sums.begin(1.0, 0.0)
     assert [sums.sum_ms("Produce", mean, 1e300) for mean in (1e300, -1e300)] == [None, None]
     assert sums.sum_ms("Produce", 2.0, 3.0) == 6.0
     histogram = {"Mean": 1e300, "Count": 1e300}
@@ -234,9 +234,9 @@ def test_names_that_never_end_are_forgotten() -> None:
     sums = NodeCounters()
     for number in range(2_000):
         sums.sum_ms(str(number), 1.0, 10.0)
-    assert len(sums._counts) == 2_000
+    assert len(sums._counters) == 2_000
     assert sums.sum_ms("1999", 1.0, 10.0) == 10
-    assert len(sums._counts) == 2_000
+    assert len(sums._counters) == 2_000
 
 
 ALICE = {REQUEST: {QuotaEntity("alice"): 200.0, QuotaEntity("bob"): 0.0}}
@@ -284,7 +284,7 @@ def test_nodes_that_are_gone_are_forgotten() -> None:
     for large in (join._placing._nodes, join._staleness.read_under):
         assert set(large) == {"stays", "49"}
     assert join._placing._layout.entities.size == 2
-    for totals in (join._with_totals._entries, join._nodes.sums):
+    for totals in (join._with_totals._entries, join._nodes.counters):
         assert set(totals) == {"stays", *map(str, range(44, 50))}
 
 

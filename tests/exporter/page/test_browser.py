@@ -89,7 +89,9 @@ def shown() -> Snapshot:
         sources=(health(), health("broker-2", up=False, error=HOSTILE)),
         nodes=(NodeUsage(broker="1", delay_queue_size={QuotaType.PRODUCE: 2.0}),),
     )
-    return replace(state, teams=TeamAdder(TEAMS).of(state), sold=SoldKeeper({QuotaType.PRODUCE: 1_000.0}).of(state))
+    return replace(
+        state, teams=TeamAdder(TEAMS).add_up(state), sold=SoldKeeper({QuotaType.PRODUCE: 1_000.0}).update(state)
+    )
 
 
 @pytest.fixture(scope="module")

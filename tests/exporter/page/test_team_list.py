@@ -42,7 +42,7 @@ def found(*others: EntityUsage, **parameters: str) -> TeamsResult:
     }
     state = snapshot(*ROWS, *others, **changes)
     sold = {(QuotaType.PRODUCE, "1"): Sold(limits=20e6, capacity=16e6, origin=CapacityOrigin.OBSERVED)}
-    state = replace(state, teams=TeamAdder(TEAMS).of(state), sold=sold)
+    state = replace(state, teams=TeamAdder(TEAMS).add_up(state), sold=sold)
     return find_teams(state, TeamQuery.read(parameters))
 
 
@@ -126,13 +126,13 @@ def test_limits_that_traffic_cannot_use_are_stranded() -> None:
     text = page(found(unknown)).text
     assert "51.0 MB/s, limits ≥ 40.0 MB/s; 127% of the budget of 40.0 MB/s; stranded unknown; fairness" in text
     state = replace(found().snapshot, nodes=(NodeUsage(broker="1", coverage=COMPLETE), NodeUsage(broker="2")))
-    state = replace(state, teams=TeamAdder(TEAMS).of(state))
+    state = replace(state, teams=TeamAdder(TEAMS).add_up(state))
     hidden = find_teams(state, TeamQuery())
     assert hidden.teams[0].rows[0].fairness is None
     assert "125% of the budget of 40.0 MB/s; stranded unknown; fairness unknown-" in page(hidden).text
     one = limits(nodes={"1": NodeSettings()})
     state = snapshot(ROWS[0], limits=one, nodes=state.nodes[:1])
-    single = find_teams(replace(state, teams=TeamAdder(TEAMS).of(state)), TeamQuery())
+    single = find_teams(replace(state, teams=TeamAdder(TEAMS).add_up(state)), TeamQuery())
     assert "fairness" not in page(single).text.partition("payments")[2].partition("Fairness:")[0]
 
 

@@ -82,13 +82,13 @@ def test_the_page_of_an_exporter_of_ours_is_no_agents() -> None:
 def test_a_page_without_comments_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page without comments is searched once to tell jmx_exporter from Strimzi's reporter."""
     searched: list[str] = []
-    search: Callable[[str], bool] = dialects._is_from_beans
+    search: Callable[[str], bool] = dialects._is_from_jmx_exporter
 
     def counted(page: str) -> bool:
         searched.append(page)
         return search(page)
 
-    monkeypatch.setattr(dialects, "_is_from_beans", counted)
+    monkeypatch.setattr(dialects, "_is_from_jmx_exporter", counted)
     reader = TextReader()
     for _ in range(2):
         reader.read(b'kafka_server_produce_byte_rate{client_id="app",user="alice"} 5.0\n')

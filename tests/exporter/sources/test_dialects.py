@@ -11,7 +11,7 @@ from tests.exporter.recorded import CAPTURES, joined, numbers, table
 from tests.strategies import texts
 
 from quotascope.exporter.errors import SourceUnreadable
-from quotascope.exporter.join.placing import interpreted
+from quotascope.exporter.join.placing import meaning_of
 from quotascope.exporter.mapping import LOAD_MEANINGS, Bean, BeanColumn, attribute_of
 from quotascope.exporter.names import known_as
 from quotascope.exporter.sources.dialects import CONFLUENT, JMX_DEFAULT, KAFKA_2_0_0, STRIMZI, TextDialect
@@ -172,7 +172,7 @@ def test_every_name_comes_back(
     name = f"kafka_server_{kind}_throttle_time"
     column = column_of(dialect, name, labels(quota_type, user, client_id))
     assert column is not None
-    meaning = interpreted(column)
+    meaning = meaning_of(column)
     assert meaning is not None
     assert meaning.tags == (quota_type, known_as(user), known_as(client_id))
 
@@ -238,7 +238,7 @@ def test_tags_of_a_custom_callback_come_as_they_are(dialect: TextDialect, label:
             lines.column(spelled, labels)
         column = lines.column(spelled, labels)
         assert column is not None
-        meaning = interpreted(column)
+        meaning = meaning_of(column)
         assert meaning is not None
         assert meaning.callback == (QuotaType.PRODUCE, (("tenant", "a:b*"), ("user", "x")))
     page = "".join(f'jmx_x 1\n{name.lower()}{{tenant="{tenant}",user="x"}} 1\n' for tenant in "ab")

@@ -102,7 +102,7 @@ def one_by_one() -> Iterator[None]:
     """Read all lines in full."""
 
     def columns_of(self: Forms, keys: Sequence[SampleKey]) -> list[list[BeanColumn | None]]:
-        return [[self._in_full(key)] for key in keys]
+        return [[self._read_in_full(key)] for key in keys]
 
     with patch.object(Forms, "columns_of", columns_of), patch.object(text_format, "_plain_samples", lambda _: None):
         yield
@@ -163,13 +163,13 @@ def test_recorded_pages_are_read_alike(name: str) -> None:
 def test_most_lines_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line of each kind is parsed, however many entities there are."""
     parsed: list[SampleKey] = []
-    learned = Forms._learned
+    learned = Forms._learn
 
     def counted(self: Forms, key: SampleKey, parts: list[str]) -> BeanColumn | None:
         parsed.append(key)
         return learned(self, key, parts)
 
-    monkeypatch.setattr(Forms, "_learned", counted)
+    monkeypatch.setattr(Forms, "_learn", counted)
     page = "".join(
         f'kafka_server_quota_{attribute}{{clientId="c{number}",resource="{kind}",user="u"}} 1\n'
         for number in range(100)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.strategies import texts
 
 from quotascope.exporter.errors import SourceUnreadable
-from quotascope.exporter.join.placing import interpreted
+from quotascope.exporter.join.placing import meaning_of
 from quotascope.exporter.mapping import BeanColumn, Meaning
 from quotascope.exporter.names import known_as
 from quotascope.exporter.sources.prometheus_text import TextPage, TextReader
@@ -35,7 +35,7 @@ Entity = tuple[str, str, str]
 def entities(text: str, meaning: Meaning = Meaning.USAGE) -> dict[Entity, float]:
     """Return the numbers of entities on a page, in Kafka's units."""
     page = TextReader().read(text.encode())
-    meanings = ((interpreted(column), value) for column, value in zip(page.layout.columns, page.values, strict=True))
+    meanings = ((meaning_of(column), value) for column, value in zip(page.layout.columns, page.values, strict=True))
     return {
         (key.tags[0].label, *key.tags[1:]): value
         for key, value in meanings

@@ -38,8 +38,8 @@ class Counting:
 
     def count(self, state: Snapshot, at: float) -> dict[str, float]:
         """Return the counters after a collection at some steady seconds."""
-        sums = self.adder.of(state)
-        sums = self._counter.count(sums, self.adder.fresh(state, sums), state, at)
+        sums = self.adder.add_up(state)
+        sums = self._counter.count(sums, self.adder.usage_on_fresh_nodes(state, sums), state, at)
         self.last = replace(state, teams=sums)
         return self.series()
 

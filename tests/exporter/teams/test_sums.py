@@ -49,7 +49,7 @@ NODES = tuple(NodeUsage(broker=broker, coverage=COMPLETE) for broker in "123")
 def of(*entities: EntityUsage, adder: TeamAdder | None = None, **changes: Any) -> TeamSums:
     """Return the sums of a snapshot of three brokers."""
     fields: dict[str, Any] = {"limits": RULES, "nodes": NODES}
-    return (adder or TeamAdder(TEAMS)).of(snapshot(*entities, **{**fields, **changes}))
+    return (adder or TeamAdder(TEAMS)).add_up(snapshot(*entities, **{**fields, **changes}))
 
 
 def named(sums: TeamSums, values: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str, float]:
@@ -276,8 +276,8 @@ def test_series_of_teams() -> None:
         usage(user="eve", usage=2.0, throttle_time_seconds=None),
     )
     state = snapshot(*rows, limits=RULES, nodes=NODES)
-    sums = TeamAdder((*TEAMS, hostile)).of(state)
-    text = Renderer().render(replace(state, teams=sums, sold=SoldKeeper().of(state)), NOW).decode()
+    sums = TeamAdder((*TEAMS, hostile)).add_up(state)
+    text = Renderer().render(replace(state, teams=sums, sold=SoldKeeper().update(state)), NOW).decode()
     assert parsed(text) == {
         ("team_produce_bytes_per_second", "payments"): 50.0,
         ("team_produce_bytes_per_second", hostile.name): 2.0,
@@ -363,22 +363,22 @@ def test_a_broker_is_sold_by_its_highest_usage_with_reserves() -> None:
     """A broker's budget follows its highest usage while its request handlers were not busy."""
     keeper = SoldKeeper()
     for used, share, ratio in ((100.0, 0.9, 3.0), (50.0, 0.9, 3.0), (200.0, 0.1, 3.0), (150.0, 0.5, 2.0)):
-        sold = keeper.of(busy(used, share))[QuotaType.PRODUCE, "1"]
+        sold = keeper.update(busy(used, share))[QuotaType.PRODUCE, "1"]
         assert (sold.ratio, sold.origin) == (ratio, CapacityOrigin.OBSERVED)
     keeper.configured = {QuotaType.PRODUCE: 600.0}
-    sold = keeper.of(busy(1.0, 0.9))[QuotaType.PRODUCE, "1"]
+    sold = keeper.update(busy(1.0, 0.9))[QuotaType.PRODUCE, "1"]
     assert (sold.ratio, sold.origin) == (0.5, CapacityOrigin.CONFIGURED)
 
 
 def test_what_is_unknown_is_not_sold() -> None:
     """No capacity, no limit, a limit that is unknown, or a callback: there is no ratio."""
-    assert SoldKeeper().of(busy(100.0, 0.1)) == {}
+    assert SoldKeeper().update(busy(100.0, 0.1)) == {}
     keeper = SoldKeeper({QuotaType.PRODUCE: 100.0})
-    assert keeper.of(busy(100.0, 0.9, usage_limit := 50.0))[QuotaType.PRODUCE, "1"].limits == usage_limit
-    assert keeper.of(snapshot(usage(usage=1.0), limits=None, nodes=(idle("1", 0.9),))) == {}
-    assert keeper.of(snapshot(usage(usage=1.0, configured=limits()), nodes=(idle("1", 0.9),))) == {}
+    assert keeper.update(busy(100.0, 0.9, usage_limit := 50.0))[QuotaType.PRODUCE, "1"].limits == usage_limit
+    assert keeper.update(snapshot(usage(usage=1.0), limits=None, nodes=(idle("1", 0.9),))) == {}
+    assert keeper.update(snapshot(usage(usage=1.0, configured=limits()), nodes=(idle("1", 0.9),))) == {}
     overruled = replace(idle("1", 0.9), overruled=True)
-    assert keeper.of(replace(busy(1.0, 0.9), nodes=(overruled,))) == {}
+    assert keeper.update(replace(busy(1.0, 0.9), nodes=(overruled,))) == {}
 
 
 def test_request_time_is_sold_against_threads() -> None:
@@ -387,7 +387,7 @@ def test_request_time_is_sold_against_threads() -> None:
         usage(QuotaType.REQUEST, user="alice", usage=1.0, limit=22.0, configured=RULES),
         usage(QuotaType.REQUEST, user="bob", usage=1.0, configured=RULES),
     )
-    sold = SoldKeeper().of(snapshot(*rows, limits=RULES, nodes=NODES))
+    sold = SoldKeeper().update(snapshot(*rows, limits=RULES, nodes=NODES))
     assert {key: (value.ratio, value.origin) for key, value in sold.items()} == {
         (QuotaType.REQUEST, "1"): (2.0, CapacityOrigin.CONFIGURED)
     }
@@ -408,5 +408,5 @@ def test_a_name_that_is_not_remembered_is_undecided(monkeypatch: pytest.MonkeyPa
 
 def test_an_empty_cluster_has_no_sums() -> None:
     """A cluster without entities has no sums, and none of zero."""
-    sums = TeamAdder(TEAMS).of(snapshot(columns=Columns.of(()), limits=RULES, nodes=NODES))
+    sums = TeamAdder(TEAMS).add_up(snapshot(columns=Columns.of(()), limits=RULES, nodes=NODES))
     assert all(named(sums, sums.usage[kind]) == {} for kind in QuotaType)

@@ -205,7 +205,7 @@ class Simulation:
 
     def installed(self, patched: pytest.MonkeyPatch) -> None:
         """Have the exporter use this world."""
-        loop, made = self.loop, Collection._made
+        loop, made = self.loop, Collection._make_snapshot
 
         def checked(collection: Collection, *args: Any, **named: Any) -> Snapshot:
             snapshot = made(collection, *args, **named)
@@ -216,7 +216,7 @@ class Simulation:
                 raise
             return snapshot
 
-        patched.setattr(Collection, "_made", checked)
+        patched.setattr(Collection, "_make_snapshot", checked)
         patched.setattr(threads, "in_daemon_thread", loop.in_thread)
         patched.setattr(exporter, "HttpServer", FakeServer)
         patched.setattr(exporter, "Roster", partial(Roster, build=self.source, clock=loop.time))
@@ -485,7 +485,7 @@ class Simulation:
         roster = collection._roster
         most = len(roster.all) + 8  # which may have just gone
         sizes = {
-            "reads": len(collection._reads._of),
+            "reads": len(collection._reads._by_source),
             "states": len(collection._states._up),
             "candidates": len(roster._candidates),
             "nodes in use": len(roster._in_use),

@@ -78,7 +78,7 @@ def faults_of_others(patched: pytest.MonkeyPatch) -> None:
     async def changed(self: Any) -> None:
         await read(self)
         if failed[0] and self._last.table is not None:
-            self._last = self._failed("of another source", 0.0)
+            self._last = self._failure("of another source", 0.0)
         failed[0] = self._last.table is None
 
     patched.setattr(reads._SourceReads, "read", changed)
@@ -95,9 +95,9 @@ def absurd_counters_held(patched: pytest.MonkeyPatch) -> None:
 
 def unknown_start_is_another(patched: pytest.MonkeyPatch) -> None:
     """A source that reports no start of its node has counters of its own."""
-    began = NodeCounters.began
+    begin = NodeCounters.begin
     patched.setattr(
-        NodeCounters, "began", lambda self, start, *times: began(self, -1.0 if start is None else start, *times)
+        NodeCounters, "begin", lambda self, start, *times: begin(self, -1.0 if start is None else start, *times)
     )
 
 
@@ -157,15 +157,15 @@ def waits_for_all(patched: pytest.MonkeyPatch) -> None:
     """A collection waits for each source for as long as that takes."""
 
     async def changed(self: reads.Reads) -> None:
-        for answer in self._asked:
+        for answer in self._current:
             if answer.task is not None:
                 await answer.task
 
     async def unless(_expired: object, *work: Any) -> None:
         await asyncio.gather(*work)
 
-    patched.setattr(reads.Reads, "done", changed)
-    patched.setattr("quotascope.exporter.collection.collection.unless", unless)
+    patched.setattr(reads.Reads, "wait", changed)
+    patched.setattr("quotascope.exporter.collection.collection.wait_unless", unless)
 
 
 @pytest.mark.slow
