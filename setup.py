@@ -38,6 +38,7 @@ COMPILED = (
     "engine/controller_mutation",
     "engine/cumulative",
     "engine/delay_queue",
+    "engine/extras/all_time",
     "engine/extras/meter",
     "engine/extras/record_loop",
     "engine/metric",

@@ -6,7 +6,8 @@ from typing import Annotated
 from tests.conformance.fields import Malformed, called, number, refuse_unknown
 
 from quotascope.metrics.engine.config import MetricConfig
-from quotascope.metrics.engine.cumulative import CumulativeCount, CumulativeSum, Value
+from quotascope.metrics.engine.cumulative import CumulativeSum
+from quotascope.metrics.engine.extras.all_time import CumulativeCount, Value
 from quotascope.metrics.engine.extras.frequencies import Frequencies, Frequency
 from quotascope.metrics.engine.extras.meter import Meter
 from quotascope.metrics.engine.extras.percentiles import BucketSizing, Percentile, Percentiles

@@ -12,7 +12,7 @@ from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.mapping import BeanTable, Meaning
 from quotascope.exporter.snapshot import LimitsHealth
 from quotascope.metrics.catalog import Family
-from quotascope.metrics.engine.cumulative import CumulativeCount
+from quotascope.metrics.engine.extras.all_time import CumulativeCount
 from quotascope.metrics.engine.extras.connection_quotas import ConnectionQuotas
 from quotascope.metrics.engine.extras.replication_quotas import ReplicationQuotas
 from quotascope.metrics.engine.extras.tiered_storage import RLMQuotaManager, RLMQuotaMetrics

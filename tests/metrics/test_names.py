@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import HOSTILE, broken_texts, tag_maps, texts
 
-from quotascope.metrics.engine.cumulative import CumulativeCount, CumulativeSum, Value
+from quotascope.metrics.engine.cumulative import CumulativeSum
+from quotascope.metrics.engine.extras.all_time import CumulativeCount, Value
 from quotascope.metrics.engine.extras.telemetry_names import (
     TelemetryKind,
     telemetry_kind,

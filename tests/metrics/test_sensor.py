@@ -6,8 +6,9 @@ import pytest
 from tests.strategies import EPOCH_MS
 
 from quotascope.metrics.engine.config import MetricConfig, RecordingLevel
-from quotascope.metrics.engine.cumulative import CumulativeCount, CumulativeSum
+from quotascope.metrics.engine.cumulative import CumulativeSum
 from quotascope.metrics.engine.errors import DuplicateMetric, QuotaViolation
+from quotascope.metrics.engine.extras.all_time import CumulativeCount
 from quotascope.metrics.engine.extras.meter import Meter
 from quotascope.metrics.engine.metric_name import MetricName
 from quotascope.metrics.engine.quota import Quota

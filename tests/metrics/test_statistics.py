@@ -11,7 +11,8 @@ from tests.metrics.examples import TEN_SECONDS, make_frequencies, make_percentil
 from tests.strategies import EPOCH_MS, Event, configs, traces
 
 from quotascope.metrics.engine.config import MetricConfig
-from quotascope.metrics.engine.cumulative import CumulativeCount, CumulativeSum, Value
+from quotascope.metrics.engine.cumulative import CumulativeSum
+from quotascope.metrics.engine.extras.all_time import CumulativeCount, Value
 from quotascope.metrics.engine.quota import Quota
 from quotascope.metrics.engine.rate import Rate, SimpleRate
 from quotascope.metrics.engine.sampled import SampledStat

@@ -14,8 +14,9 @@ from tests.strategies import EPOCH_MS
 from quotascope.metrics.engine.client_quota_manager import ClientQuotaManager
 from quotascope.metrics.engine.config import MetricConfig
 from quotascope.metrics.engine.controller_mutation import ControllerMutationQuotaManager
-from quotascope.metrics.engine.cumulative import CumulativeCount, CumulativeSum
+from quotascope.metrics.engine.cumulative import CumulativeSum
 from quotascope.metrics.engine.errors import QuotaViolation, ThrottlingQuotaExceeded
+from quotascope.metrics.engine.extras.all_time import CumulativeCount
 from quotascope.metrics.engine.metric import KafkaMetric
 from quotascope.metrics.engine.metric_name import MetricName
 from quotascope.metrics.engine.quota import Quota
