@@ -1,4 +1,4 @@
-"""From a snapshot to what Prometheus reads."""
+"""Writes a snapshot in the text formats of Prometheus."""
 
 from .rows import own_version
 from .text import OPENMETRICS, TEXT, Renderer, TextFormat, accepts_gzip, choose_format, gzipped

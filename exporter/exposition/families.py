@@ -1,4 +1,4 @@
-"""The reader of each family of the catalog: families with a series for each entity are columns of a snapshot."""
+"""The readers of the families with a series for each entity, which are columns of a snapshot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .rows import rule_labels
 
 Labels: TypeAlias = Callable[[Entity], tuple[str, ...]]
 Values: TypeAlias = Callable[[Snapshot], Floats]
-"""A value for each row of ``Snapshot.columns``; ``layout.absent`` where no row has one."""
+"""Function that returns a value for each row of ``Snapshot.columns``; ``layout.absent`` if no row has one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class PerEntity:
     values: Values
     """The values of all rows; read at ``rows`` only."""
     shared: bool = False
-    """True if the nodes share one series for each user and client-id: that of the first of them that has a value."""
+    """True if nodes share one series for each user and client-id, with the value of the first node that has one."""
     by_rule: bool = False
     """True if labels depend on the rule that decides, which may change while the entity stays."""
 
@@ -73,23 +73,29 @@ def _typed(values: Values, *, shared: bool = False, of_rule: bool = False) -> Pe
 
 
 def _of(quota_type: QuotaType, values: Values, *, shared: bool = False) -> PerEntity:
+    """Return the reader of a family of one quota type of Kafka's own quotas."""
     return PerEntity(
         rows=methodcaller("of_type", quota_type), labels=by_name if shared else by_node, values=values, shared=shared
     )
 
 
 def _tagged(quota_type: QuotaType, column: str = "usage") -> PerEntity:
+    """Return the reader of a family of one quota type under a custom quota callback."""
     values_of: Values = attrgetter(f"columns.{column}")
 
     def values(snapshot: Snapshot) -> Floats:
-        ours = snapshot.columns.layout.types == TYPES.index(quota_type)
-        return np.where(ours, values_of(snapshot), np.nan)
+        is_of_type = snapshot.columns.layout.types == TYPES.index(quota_type)
+        return np.where(is_of_type, values_of(snapshot), np.nan)
 
     return PerEntity(rows=_TAGGED, labels=by_tags, values=values)
 
 
 def _column(path: str, *, detail: bool = False) -> Values:
-    """Read the column at a path of attributes; a ``detail`` is absent for entities that are not shown in detail."""
+    """
+    Return a function that reads the column at a path of attributes of a snapshot.
+
+    The values of a ``detail`` are NaN for entities that are shown without details.
+    """
     values_of: Values = attrgetter(path)
 
     def detailed(snapshot: Snapshot) -> Floats:
@@ -102,6 +108,7 @@ def _column(path: str, *, detail: bool = False) -> Values:
 
 
 def _peaks(name: str) -> Values:
+    """Return a function that reads the maxima of a column; it returns ``layout.absent`` without sampling."""
     peaks_of: Values = attrgetter(f"peaks.{name}")
     return lambda snapshot: snapshot.columns.layout.absent if snapshot.peaks is None else peaks_of(snapshot)
 

@@ -1,7 +1,7 @@
 """
-Exposes what is not a column of entities series by series.
+Reads the families that are not columns of entities, series by series.
 
-The cause of a throttle, the nodes, the configured rules, and the exporter itself.
+They are about causes of throttles, nodes, configured rules, sources, and the exporter itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..snapshot.layout import node_order
 from ..snapshot.visibility import Visibility
 
 Row: TypeAlias = tuple[tuple[str, ...], float | None]
-"""Label values in the family's order, and the value; None for one that is unknown."""
+"""Label values in the family's order, and the value; None if it is unknown."""
 _Rows: TypeAlias = Iterator[tuple[Family, tuple[str, ...], float | None]]
 
 
@@ -79,7 +79,9 @@ class Exposed:
 
     def rows_of(self, family: Family) -> Sequence[Row]:
         """Return the series of a family that is no column of entities."""
-        return self.rows_of_teams.get(family, ()) if family in TEAM_FAMILIES else self.rows.get(family.name, ())
+        if family in TEAM_FAMILIES:
+            return self.rows_of_teams.get(family, ())
+        return self.rows.get(family.name, ())
 
 
 TEAM_FAMILIES: Final = frozenset(
@@ -116,23 +118,28 @@ def _team_columns(sums: TeamSums) -> dict[Family, TeamColumns]:
 
 
 def _causes(columns: Columns) -> Iterator[Row]:
+    """Yield the cause of the throttle of each entity that is shown with details."""
     rows = np.flatnonzero(columns.causes[columns.layout.own])
     if columns.detailed is not None:
         rows = rows[columns.detailed[rows]]
     numbers = columns.causes[rows].tolist()
-    deciding = [decider.serial for decider in columns.deciders.values()]
-    measured = set(columns.layout.serials[np.isin(columns.layout.serials, deciding)].tolist()) if deciding else set()
+    decider_serials = [decider.serial for decider in columns.deciders.values()]
+    shown_serials = set[int]()
+    if decider_serials:
+        serials = columns.layout.serials
+        shown_serials.update(serials[np.isin(serials, decider_serials)].tolist())
     for row, entity, number in zip(rows.tolist(), columns.layout.entities[rows], numbers, strict=True):
-        if (cause := CAUSES[number]) is not None:
+        cause = CAUSES[number]
+        if cause is not None:
             label, decider_labels = entity.quota_type.label, ("", "", "")
             decider = columns.deciders.get(row)
-            if decider is not None and decider.serial in measured:
+            if decider is not None and decider.serial in shown_serials:
                 decider_labels = decider.broker, decider.user, decider.client_id
             yield (label, entity.broker, entity.user, entity.client_id, cause.value, *decider_labels), 1
 
 
 def _of_sold(snapshot: Snapshot) -> _Rows:
-    """Yield how much of each broker is promised."""
+    """Yield the part of each broker's capacity that limits promise."""
     for (kind, broker), sold in snapshot.sold.items():
         yield catalog.SOLD_RATIO, (kind.label, broker, sold.origin.value), sold.ratio
 
@@ -161,16 +168,14 @@ def _of_shadows(snapshot: Snapshot) -> _Rows:
 
 
 def _of_nodes(snapshot: Snapshot) -> _Rows:
-    """Yield the reports of brokers and controllers about themselves, and about the quotas beside the client quotas."""
-    # 2 before 10
+    """Yield the reports of brokers and controllers about themselves and about quotas other than client quotas."""
     nodes = sorted(snapshot.nodes, key=lambda node: node_order(node.broker))
-    greatest = snapshot.peaks.delay_queue_size if snapshot.peaks else {}
+    longest_queues = snapshot.peaks.delay_queue_size if snapshot.peaks else {}
     for kind in QuotaType:
         for node in nodes:
             queue = kind.label, node.broker
             yield catalog.DELAY_QUEUE_SIZE, queue, node.delay_queue_size.get(kind)
-            longest_queue = greatest.get((node.broker, kind))
-            yield catalog.DELAY_QUEUE_SIZE_MAX, queue, longest_queue
+            yield catalog.DELAY_QUEUE_SIZE_MAX, queue, longest_queues.get((node.broker, kind))
             yield catalog.STALE_ENTITIES, queue, node.stale_entities.get(kind)
     for node in nodes:
         yield catalog.CALLBACK_DETECTED, (node.broker,), node.quota_callback
@@ -208,11 +213,12 @@ def _of_sources(snapshot: Snapshot, now_seconds: float) -> _Rows:
         if source.up and source.read_at is not None:
             age = max(0.0, now_seconds - source.read_at)
             yield catalog.SOURCE_AGE_SECONDS, (name,), age
-        node = nodes.get(source.node_id or "") if source.up and source.stand_by_of is None else None
-        if node is not None and node.coverage is not None:
-            unplaced = node.coverage.unplaced
-            yield catalog.SOURCE_UNPLACED_SERIES, (name,), 0 if unplaced is None else unplaced.count
-            yield catalog.SOURCE_SHOWS_CLIENTS, (name,), visibility.shows_clients(node)
+        if source.up and source.stand_by_of is None:
+            node = nodes.get(source.node_id or "")
+            if node is not None and node.coverage is not None:
+                unplaced = node.coverage.unplaced
+                yield catalog.SOURCE_UNPLACED_SERIES, (name,), 0 if unplaced is None else unplaced.count
+                yield catalog.SOURCE_SHOWS_CLIENTS, (name,), visibility.shows_clients(node)
         if source.stand_by_of is not None:
             yield catalog.SOURCE_STAND_BY, (name, source.stand_by_of), 1
     for discovery in snapshot.discoveries:
@@ -221,15 +227,16 @@ def _of_sources(snapshot: Snapshot, now_seconds: float) -> _Rows:
 
 
 def _of_exporter(snapshot: Snapshot, now_seconds: float) -> _Rows:
-    """Yield the exporter itself, and its push over OTLP."""
+    """Yield the state of the exporter, of its configuration, and of its push over OTLP."""
     yield catalog.BUILD_INFO, (own_version(),), 1
     yield catalog.SNAPSHOT_AGE_SECONDS, (), max(0.0, now_seconds - snapshot.taken_at)
-    if (limits_age := snapshot.limits_health.age_seconds(now_seconds)) is not None:
+    limits_age = snapshot.limits_health.age_seconds(now_seconds)
+    if limits_age is not None:
         yield catalog.LIMITS_AGE_SECONDS, (), limits_age
-    if (reload := snapshot.reload) is not None:
+    reload = snapshot.reload
+    if reload is not None:
         yield catalog.CONFIG_LAST_RELOAD_SUCCESSFUL, (), reload.problem is None
-        reloaded_at = reload.succeeded_at
-        yield catalog.CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS, (), reloaded_at
+        yield catalog.CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS, (), reload.succeeded_at
     if snapshot.sampling is not None:
         yield catalog.SAMPLES, (), snapshot.sampling.samples
         yield catalog.SAMPLES_MISSED, (), snapshot.sampling.missed
@@ -242,7 +249,7 @@ def _of_exporter(snapshot: Snapshot, now_seconds: float) -> _Rows:
 
 
 def _of_folds(snapshot: Snapshot) -> _Rows:
-    """Yield the number of entities that are shown one by one, and the numbers left out."""
+    """Yield the numbers of entities by how they are shown, and of series that are not shown."""
     folds, layout = snapshot.folds, snapshot.columns.layout
     for state, count in {
         "exported": len(layout) - int(layout.stand_ins.sum()),
@@ -257,7 +264,7 @@ def _of_folds(snapshot: Snapshot) -> _Rows:
 
 
 def _of_process(snapshot: Snapshot) -> _Rows:
-    """Yield the counts of the exporter's process: requests, log lines and reads."""
+    """Yield the state of the exporter's process: restarts, certificates, log lines and refused requests."""
     for task, count in snapshot.restarts.items():
         yield catalog.BACKGROUND_RESTARTS, (task,), count
     for file, end in snapshot.certificate_ends.items():
@@ -272,7 +279,7 @@ def rule_labels(entity: QuotaEntity) -> tuple[str, str, str, str]:
     """
     Return the labels ``rule``, ``level``, ``rule_user`` and ``rule_client_id`` of a configured entity.
 
-    The result is empty for a dimension that it has not.
+    The name of a user or client-id that the entity lacks is empty.
     """
     user, client_id = (
         "<default>" if isinstance(name, DefaultType) else name or "" for name in (entity.user, entity.client_id)
@@ -298,5 +305,5 @@ def label_names(family: Family, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def encodable(text: str) -> str:
-    """Return the text with halves of surrogate pairs, which JSON may hold but UTF-8 may not, spelled out."""
+    """Return a text with halves of surrogate pairs as escapes, since JSON may hold them and UTF-8 may not."""
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()

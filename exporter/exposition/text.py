@@ -1,4 +1,4 @@
-"""The text of one snapshot after the other, made of what the last one left; in which format, and gzip."""
+"""Writes the texts of successive snapshots, each by patching the last one; chooses a format, and compresses."""
 
 from __future__ import annotations
 
@@ -38,12 +38,15 @@ OPENMETRICS: Final = TextFormat(
 
 class Renderer:
     """
-    Writes what ``exposition`` writes, to the byte, but much faster when it did so before.
+    Writes the texts of successive snapshots. Threads may share it.
 
-    It keeps the last text, and where in it which line is; nothing of what is gone. Where only the end changes, as ages
-    do, it alone is written. Otherwise the text before the last one gives its memory to the next, if no other holds it
-    any more: new memory is a page fault for each 4 KiB. Threads may share it. ``cluster`` is one more label of every
-    series.
+    It keeps the last text and the positions of its lines. If only the end of the text changes, as ages do, only the end
+    is written. Otherwise the next text is written into the memory of the text before the last one, if nothing else
+    uses that any more, since new memory costs a page fault for each 4 KiB.
+
+    Args:
+        cluster: The value of a label ``cluster`` of every series; None for no such label.
+
     """
 
     def __init__(self, cluster: str | None = None) -> None:
@@ -56,11 +59,12 @@ class Renderer:
         self._forget()
 
     def _forget(self) -> None:
+        """Forget the last text, so that the next one is written from scratch."""
         self._text = b""
         self._names: Names | None = None
         self._format: TextFormat | None = None
         self._buffers = [BytesIO(), BytesIO()]
-        """The buffer of the last text, and that of the next one."""
+        """The buffer of the last text, and the buffer of the next one."""
         self._lines: dict[object, EntityLines | RowLines | TeamLines] = {}
         for family in families():
             column = COLUMNS.get(family)
@@ -97,16 +101,16 @@ class Renderer:
         Write the part of the text that has changed.
 
         Returns:
-            The place from which on the text differs from the last one, and a buffer with the text from there on; None
-            where all is the same. The buffer is the second of ``_buffers``, and has the whole text, unless most of
-            it stays in its place.
+            The position from which the text differs from the last one, and a buffer with the text from there on; None
+            if nothing differs. If most of the text differs, the position is 0 and the buffer is the second of
+            ``_buffers``.
 
         """
-        names = self._followed(view.snapshot.columns.layout)
+        names = self._names_of(view.snapshot.columns.layout)
         last_text, text, begin, position = self._text, None, 0, 0
-        for family, lines_above in self._heads[text_format].items():
+        for family, comments in self._heads[text_format].items():
             lines = self._lines[family]
-            old_place = lines.at, lines.at + lines.length
+            last_place = slice(lines.at, lines.at + lines.length)
             pieces = lines.pieces(view, names, last_text)
             changed = pieces is not None or text_format is not self._format
             if changed and text is None:
@@ -118,10 +122,9 @@ class Renderer:
             if not lines.length:
                 continue
             if text is not None:
-                text.write(lines_above)
+                text.write(comments)
                 lines.at = begin + text.tell()
-                unchanged = (memoryview(last_text)[slice(*old_place)],)
-                text.writelines(unchanged if pieces is None else pieces)
+                text.writelines((memoryview(last_text)[last_place],) if pieces is None else pieces)
                 text.write(b"\n")
             position = lines.at + lines.length + 1
         if text is not None:
@@ -129,11 +132,11 @@ class Renderer:
             text.truncate()
         return begin, text
 
-    def _followed(self, layout: Layout) -> Names:
-        """Return the entities of a snapshot, compared with those of the last one."""
+    def _names_of(self, layout: Layout) -> Names:
+        """Return the names of a layout, compared with the names of the last one."""
         previous = self._names
         if previous is not None and layout is previous.layout:
-            previous.before = None
+            previous.previous_rows = None
             return previous
         names = Names(layout, previous)
         if not names.in_order:
@@ -166,7 +169,7 @@ def choose_format(accept: str) -> TextFormat:
     """
     Return the format that an ``Accept`` header prefers.
 
-    OpenMetrics where version 1.0.0 of it is accepted, or any version; text 0.0.4 otherwise.
+    It is OpenMetrics if the header prefers version 1.0.0 of it, or any version, and text 0.0.4 otherwise.
     """
     offers = {TEXT: 0.0, OPENMETRICS: 0.0}
     for media, quality, version in _ranges(accept):
@@ -184,7 +187,11 @@ def accepts_gzip(accept_encoding: str) -> bool:
 
 
 def _ranges(header: str) -> Iterator[tuple[str, float, str | None]]:
-    """Yield each range of the header with its quality, 0 if that is not a number, and its parameter ``version``."""
+    """
+    Yield the name, the quality and the parameter ``version`` of each range of a header.
+
+    The quality is 0 if it is not a number; the version is None without one.
+    """
     for part in header.lower().split(","):
         name, *parameters = part.split(";")
         quality, version = 1.0, None
