@@ -1,8 +1,9 @@
 """
-Charges: what each team used in a month, times its price.
+Charges of teams for a month: the bytes that a team used, and their cost.
 
-Money is exact: bytes are whole, a GB is 10^9 bytes, a price is the decimal number of the file, and a cost is their
-product with all its digits. So the sum of rows is the total, however it is added up. Only what people read is rounded.
+Money is exact. Bytes are whole numbers, a GB is 10^9 bytes, a price is the decimal number of the file, and a cost is
+their product with all digits. So the sum of rows is the total, in whatever order they are added up. Only reports for
+people round it.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from .month import Month
 from .usage import BYTES, ClusterUse
 
 GB: Final = 10**9
-"""Bytes of a GB, as prices count."""
+"""Bytes of a GB, for which prices are."""
 DIGITS: Final = 1_000
-"""Digits of sums and products: more than any result has, as prices are from 10^-324 to 10^308."""
+"""Number of digits for sums and products. No result has more, as prices are from 10^-324 to 10^308."""
 
 
 class NoCurrency(PipelineError):
@@ -44,15 +45,15 @@ class Charge:
     contact: str | None
     kind: QuotaType
     amount: int | None
-    """Bytes; None where it is unknown how many."""
+    """Bytes; None if they are unknown."""
     price: Decimal | None
     """Price of a GB; None for a team without one."""
     at_least: bool
-    """True if a part of the time that has passed was not seen, or requests of it are missing: cost is a lower bound."""
+    """True if the amount is a lower bound: a part of the time was not seen, or requests are missing."""
     approximate: bool
-    """True if samples stand for what was between them."""
+    """True if the amount was estimated from samples."""
     seen_hours: float
-    """Hours of the month that were seen, of the node that was seen least."""
+    """Hours of the month for which the node with the fewest samples or requests was seen."""
 
     @property
     def gigabytes(self) -> Decimal | None:
@@ -70,7 +71,7 @@ class Charge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """The charges of a month, by cluster, in the order of the teams."""
+    """The charges of a month, by cluster and then in the order of the teams."""
 
     month: Month
     now_s: float
@@ -78,7 +79,7 @@ class Bill:
     uses: Sequence[ClusterUse]
     charges: Sequence[Charge]
     currency: str | None
-    """By ISO 4217; None if no team has a price."""
+    """Currency of all prices, by ISO 4217; None if no team has a price."""
 
     @property
     def ended(self) -> bool:
@@ -95,34 +96,35 @@ class Bill:
         """Return the charges of a cluster."""
         return [charge for charge in self.charges if charge.cluster == use.cluster]
 
-    def is_least(self, uses: Iterable[ClusterUse] | None = None) -> bool:
+    def is_lower_bound(self, uses: Iterable[ClusterUse] | None = None) -> bool:
         """
         Return whether the total of some clusters, all by default, is a lower bound.
 
-        It is one if a part of a cluster was not seen, or how much was used at a price is unknown.
+        It is a lower bound if a part of a cluster's month was not seen, or the amount of a charge with a price is
+        unknown or a lower bound.
         """
-        return any(
-            use.lacks(self.month) or lower_bound(self.charges_of(use)) for use in (self.uses if uses is None else uses)
-        )
+        clusters = self.uses if uses is None else uses
+        return any(use.lacks(self.month) or has_lower_bound(self.charges_of(use)) for use in clusters)
 
     def is_approximate(self, uses: Iterable[ClusterUse] | None = None) -> bool:
-        """Return whether the total of some clusters, all by default, has a cost for which samples stand."""
-        return any(approximate(self.charges_of(use)) for use in (self.uses if uses is None else uses))
+        """Return whether the total of some clusters, all by default, has a cost that was estimated from samples."""
+        clusters = self.uses if uses is None else uses
+        return any(has_estimate(self.charges_of(use)) for use in clusters)
 
 
-def lower_bound(charges: Iterable[Charge]) -> bool:
-    """Return whether the sum of the costs of some charges is a lower bound: one is, or its amount is unknown."""
+def has_lower_bound(charges: Iterable[Charge]) -> bool:
+    """Return whether the amount of any charge with a price is a lower bound or unknown."""
     return any(charge.at_least or charge.amount is None for charge in charges if charge.price is not None)
 
 
-def approximate(charges: Iterable[Charge]) -> bool:
-    """Return whether samples stand for a part of the costs of some charges."""
+def has_estimate(charges: Iterable[Charge]) -> bool:
+    """Return whether the cost of any charge was estimated from samples."""
     return any(charge.approximate for charge in charges if charge.cost is not None)
 
 
 def price_of(team: Team | None, kind: QuotaType) -> Decimal | None:
     """
-    Return the price of a GB that a team's clients produced or fetched, with the digits of the file; None without one.
+    Return a team's price of a GB that its clients produced or fetched, with the digits of the file; None without one.
 
     >>> price_of(Team(name="a", clients=(), price_per_gb_in=0.05), QuotaType.PRODUCE)
     Decimal('0.05')
@@ -135,39 +137,28 @@ def price_of(team: Team | None, kind: QuotaType) -> Decimal | None:
 
 def find_charges(uses: Sequence[ClusterUse], teams: Sequence[Team], month: Month, now_s: float) -> Bill:
     """
-    Return what teams owe for a month.
+    Return the bill of all teams for a month.
 
-    A team has a charge of each direction that it used on a cluster, or may have used; entities without a team are
-    charges of their own, without a price.
+    A team has a charge for each direction in which it moved bytes on a cluster, or may have. Entities without a team
+    have charges of their own, without a price.
 
     Args:
-        uses: the bytes of the clusters.
-        teams: the teams, in the order of the charges.
-        month: the month.
-        now_s: the present, a Unix time in seconds.
+        uses: bytes of the clusters.
+        teams: teams, in the order of the charges.
+        month: month of the bill.
+        now_s: present time, a Unix time in seconds.
 
     Raises:
-        NoCurrency: a team has a price without a currency.
+        NoCurrency: a team has a price without a currency, or the prices are in several currencies.
         SameName: two clusters have one name.
 
     """
-    names = [use.cluster for use in uses]
-    twice = next((use for use in uses if names.count(use.cluster) > 1), None)
-    if twice is not None:
-        raise SameName(
-            f"{shown(twice.source, 200)}: two clusters are named {twice.cluster[:60]!r}, which their charges could not "
-            "tell apart: give another --cluster-name, which names a history, or the cluster whose series have no label "
-            "`cluster`"
-        )
-    priced = [team for team in teams if price_of(team, BYTES[0]) is not None or price_of(team, BYTES[1]) is not None]
-    currencies = sorted({team.currency for team in priced if team.currency is not None})
-    if any(team.currency is None for team in priced):
-        raise NoCurrency("the teams have prices in no currency: write `currency: EUR` beside `teams` in their file")
-    if len(currencies) > 1:
-        raise NoCurrency(f"the teams have prices in {' and '.join(currencies)}, which have no sum: write one currency")
-    by_name = {team.name: team for team in teams}
-    other_labels = {label for use in uses for label, _ in use.bytes} - {*by_name, UNOWNED, UNDECIDED}
-    labels = (*by_name, *sorted(other_labels), UNOWNED, UNDECIDED)  # exporters may have other teams
+    _refuse_same_names(uses)
+    currency = _currency_of(teams)
+    team_by_name = {team.name: team for team in teams}
+    # exporters may have other teams than the file
+    other_labels = {label for use in uses for label, _ in use.bytes} - {*team_by_name, UNOWNED, UNDECIDED}
+    labels = (*team_by_name, *sorted(other_labels), UNOWNED, UNDECIDED)
     charges = []
     for use in uses:
         for label in labels:
@@ -178,7 +169,7 @@ def find_charges(uses: Sequence[ClusterUse], teams: Sequence[Team], month: Month
                 at_least = used_bytes.at_least or use.lacks(month)
                 if used_bytes.amount == 0 and not at_least:
                     continue
-                team = by_name.get(label)
+                team = team_by_name.get(label)
                 charges.append(
                     Charge(
                         cluster=use.cluster,
@@ -192,4 +183,27 @@ def find_charges(uses: Sequence[ClusterUse], teams: Sequence[Team], month: Month
                         seen_hours=use.seen_s / 3_600,
                     )
                 )
-    return Bill(month=month, now_s=now_s, uses=uses, charges=charges, currency=(*currencies, None)[0])
+    return Bill(month=month, now_s=now_s, uses=uses, charges=charges, currency=currency)
+
+
+def _refuse_same_names(uses: Sequence[ClusterUse]) -> None:
+    """Raise `SameName` if two clusters have one name."""
+    names = [use.cluster for use in uses]
+    for use in uses:
+        if names.count(use.cluster) > 1:
+            raise SameName(
+                f"{shown(use.source, 200)}: two clusters are named {use.cluster[:60]!r}, which their charges could not "
+                "tell apart: give another --cluster-name, which names a history, or the cluster whose series have no "
+                "label `cluster`"
+            )
+
+
+def _currency_of(teams: Sequence[Team]) -> str | None:
+    """Return the currency of all prices, None if no team has a price. Raises `NoCurrency`."""
+    priced = [team for team in teams if any(price_of(team, kind) is not None for kind in BYTES)]
+    currencies = sorted({team.currency for team in priced if team.currency is not None})
+    if any(team.currency is None for team in priced):
+        raise NoCurrency("the teams have prices in no currency: write `currency: EUR` beside `teams` in their file")
+    if len(currencies) > 1:
+        raise NoCurrency(f"the teams have prices in {' and '.join(currencies)}, which have no sum: write one currency")
+    return currencies[0] if currencies else None

@@ -1,9 +1,11 @@
 """
 Charges as CSV with the columns of FOCUS 1.2, the FinOps Open Cost and Usage Specification (https://focus.finops.org).
 
-All columns that it makes mandatory are there, and those of 1.0, of which 1.2 has made some conditional: one file suits
-tools of both. Columns of ours begin with `x_`, as the specification has it. It lets no cost be empty: a row without a
-price or an amount has an empty one, since a cost that nobody knows is not 0, and `priced` leaves such rows out.
+The file has all mandatory columns of 1.2, and also the mandatory columns of 1.0 that 1.2 made conditional, so that
+tools for both can read it. Names of our own columns begin with `x_`, as the specification demands.
+
+The specification allows no empty cost. Here a cost is empty if the price or the amount is unknown, because an unknown
+cost is not 0; `priced` leaves such rows out.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from quotascope.quotas.team_finder import WORDS
 from .charges import Bill, Charge
 
 VERSION: Final = "1.2"
-"""Version of FOCUS whose columns these are."""
+"""Version of FOCUS that has these columns."""
 COLUMNS: Final = (
     "AvailabilityZone",
     "BilledCost",
@@ -71,22 +73,22 @@ COLUMNS: Final = (
 )
 """Columns of FOCUS, in its order."""
 OWN_COLUMNS: Final = ("x_Approximate", "x_AtLeast", "x_Contact", "x_CoverageHours", "x_MonthHours", "x_Team")
-"""Columns of ours."""
+"""Our own columns."""
 _SKUS: Final = {
     QuotaType.PRODUCE: ("kafka-produce", "Bytes produced", "Bytes that clients of the team produced"),
     QuotaType.FETCH: ("kafka-fetch", "Bytes fetched", "Bytes that clients of the team fetched"),
 }
-"""By direction: id, meter and description."""
+"""Id, meter and description by direction."""
 
 
 def as_csv(bill: Bill, *, provider: str = "Kafka", priced: bool = False) -> str:
     """
-    Write a row for each charge.
+    Return CSV with a row for each charge.
 
     Args:
-        bill: the charges.
-        provider: name of who runs the clusters and sends the bill.
-        priced: whether rows without a cost are left out.
+        bill: bill.
+        provider: name of the provider, who runs the clusters and sends the bill.
+        priced: whether to leave out rows without a cost.
 
     """
     charges = [charge for charge in bill.charges if not priced or charge.cost is not None]
@@ -94,6 +96,7 @@ def as_csv(bill: Bill, *, provider: str = "Kafka", priced: bool = False) -> str:
 
 
 def _rows(bill: Bill, charges: list[Charge], provider: str) -> Iterator[dict[str, Any]]:
+    """Yield the charges by the names of the columns."""
     begin, end = map(_time, bill.month.span_s)
     ends = {use.cluster: _time(use.until_s) for use in bill.uses}
     for charge in charges:
@@ -146,7 +149,7 @@ def _rows(bill: Bill, charges: list[Charge], provider: str) -> Iterator[dict[str
 
 def decimal(value: Decimal | None) -> str | None:
     """
-    Return a number as FOCUS writes it, with all its digits and a point; None for no number.
+    Return a number in the format of FOCUS, with all digits and a decimal point; None for None.
 
     >>> decimal(Decimal("1E-7")), decimal(Decimal("12")), decimal(Decimal("2.50"))
     ('0.0000001', '12.0', '2.5')

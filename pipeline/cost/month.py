@@ -1,4 +1,4 @@
-"""A calendar month in UTC: what is billed together."""
+"""A calendar month in UTC, the period of a bill."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LATEST: Final = 9_998
 
 @dataclass(frozen=True, slots=True, order=True)
 class Month:
-    """A month of the calendar in UTC, whose length no daylight saving changes."""
+    """A calendar month in UTC."""
 
     year: int
     number: int

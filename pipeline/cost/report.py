@@ -1,4 +1,4 @@
-"""What teams owe for the bytes of a month, and its report."""
+"""The report of a bill."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quotascope.pages.report import TERMINAL_ROWS, Cell, Mark, Report, Rows
 from quotascope.pages.words import amount, counted, moment, percent, shown
 from quotascope.quotas.team_finder import team_words
 
-from .charges import DIGITS, Bill, Charge, approximate, lower_bound
+from .charges import DIGITS, Bill, Charge, has_estimate, has_lower_bound
 from .focus import decimal
 from .usage import ClusterUse
 
@@ -37,11 +37,11 @@ NOTES: Final = (
 
 def report(bill: Bill, *, limit: int = TERMINAL_ROWS) -> Report:
     """
-    Report the costs of the teams, a table for each cluster.
+    Report the costs of the teams, with a table for each cluster.
 
     Args:
-        bill: the charges.
-        limit: number of teams that a terminal shows.
+        bill: bill.
+        limit: number of teams of a cluster that a terminal shows.
 
     """
     return Report(
@@ -60,7 +60,7 @@ def _headline(bill: Bill) -> Iterator[str]:
     if total is None:
         yield f"No team has a cost: {_lack(bill)}."
     else:
-        mark = ("at least " if bill.is_least() else "") + ("about " if bill.is_approximate() else "")
+        mark = ("at least " if bill.is_lower_bound() else "") + ("about " if bill.is_approximate() else "")
         yield f"{counted(len(teams), 'team')}: {mark}{_rounded(total)} {bill.currency}."
     others = [charge for charge in bill.charges if charge.price is None]
     unpriced = sum(charge.amount or 0 for charge in others)
@@ -79,22 +79,23 @@ def _lack(bill: Bill) -> str:
 
 
 def _nothing(uses: Sequence[ClusterUse]) -> str:
-    """Return what it means that there is no charge."""
+    """Return the meaning of an empty table."""
     seen = any(use.seen_s for use in uses)
     return "nothing was used in the hours that were seen" if seen else "nothing was seen of this month"
 
 
 def caveats(bill: Bill) -> Iterator[str]:
-    """Yield the gaps in the figures, a sentence or two each."""
+    """Yield the reasons why figures are incomplete, bounds or approximate, a sentence or two each."""
     if not bill.ended:
         yield f"{bill.month.name} has not ended: these are its costs up to {moment(1_000 * bill.now_s)}, not a bill."
     for use in bill.uses:
-        passed = (use.until_s - bill.month.span_s[0]) / 3_600
-        seen = use.seen_s / 3_600
-        share = f" ({percent(seen / passed)} of those that have passed)" if passed > 0 else ""
+        passed_hours = (use.until_s - bill.month.span_s[0]) / 3_600
+        seen_hours = use.seen_s / 3_600
+        share = f" ({percent(seen_hours / passed_hours)} of those that have passed)" if passed_hours > 0 else ""
+        bound = "; ≥: what was used in the others is unknown" if use.lacks_hours(bill.month) else ""
         yield (
-            f"Of cluster {shown(use.cluster)}, {_hours(seen)} of {bill.month.hours:.0f} hours of the month were seen"
-            f"{share}{'; ≥: what was used in the others is unknown' if use.lacks_hours(bill.month) else ''}."
+            f"Of cluster {shown(use.cluster)}, {_hours(seen_hours)} of {bill.month.hours:.0f} hours of the month were "
+            f"seen{share}{bound}."
         )
         yield from use.caveats
     if any(charge.amount is None for charge in bill.charges):
@@ -106,23 +107,25 @@ def caveats(bill: Bill) -> Iterator[str]:
 
 
 def _hours(hours: float) -> str:
-    return f"{hours:.1f}".removesuffix(".0") if hours >= 1 or not hours else f"{hours:.2g}"
+    """Return a number of hours: with one decimal from 1 on, and with two digits below."""
+    if 0 < hours < 1:
+        return f"{hours:.2g}"
+    return f"{hours:.1f}".removesuffix(".0")
 
 
 def _table(bill: Bill, use: ClusterUse, limit: int) -> Rows:
-    of_cluster = bill.charges_of(use)
+    """Return the table of a cluster: the total first, then teams by cost, the highest first."""
+    cluster_charges = bill.charges_of(use)
     by_team: dict[str, dict[QuotaType, Charge]] = {}
-    for charge in of_cluster:
+    for charge in cluster_charges:
         by_team.setdefault(charge.team, {})[charge.kind] = charge
-    totals = {team: bill.total(charges.values()) for team, charges in by_team.items()}
-    ordered = sorted(by_team, key=lambda team: (totals[team] is None, -(totals[team] or 0)))
+    costs = {team: bill.total(charges.values()) for team, charges in by_team.items()}
+    ordered = sorted(by_team, key=lambda team: (costs[team] is None, -(costs[team] or 0)))
     rows: list[Sequence[str | Cell]] = [_row(bill, team, by_team[team]) for team in ordered]
-    total = bill.total(of_cluster)
-    shares: list[float | None] = [
-        float(totals[team] or 0) / float(total) if total and totals[team] is not None else None for team in ordered
-    ]
+    total = bill.total(cluster_charges)
+    shares = [_share(costs[team], total) for team in ordered]
     if total is not None:
-        cells = ["all teams", "", "", "", "", _cost(bill, of_cluster, use), ""]
+        cells = ["all teams", "", "", "", "", _cost(bill, cluster_charges, use), ""]
         rows.insert(0, [Cell(text, Mark.TOTAL) for text in cells])
         shares.insert(0, None)
     return Rows(
@@ -134,6 +137,11 @@ def _table(bill: Bill, use: ClusterUse, limit: int) -> Rows:
         page_only=("contact",),
         terminal_rows=limit + (total is not None),
     )
+
+
+def _share(cost: Decimal | None, total: Decimal | None) -> float | None:
+    """Return a cost as a part of the total; None without a cost or with a total of 0."""
+    return float(cost) / float(total) if total and cost is not None else None
 
 
 def _row(bill: Bill, team: str, charges: dict[QuotaType, Charge]) -> Sequence[str]:
@@ -154,24 +162,24 @@ def _mark(charge: Charge) -> str:
 
 
 def _cost(bill: Bill, charges: Sequence[Charge], use: ClusterUse | None = None) -> str:
-    """Return the cost of some charges, which may be all of a cluster; an unknown amount makes the sum a lower bound."""
+    """Return the cost of some charges with its marks; `use` is given if they are all charges of a cluster."""
     priced = [charge for charge in charges if charge.price is not None]
     total = bill.total(priced)
     if total is None:
         return "unknown" if priced else "no price"
-    at_least = lower_bound(priced) or (use is not None and use.lacks(bill.month))
-    return f"{'≥ ' if at_least else ''}{'≈ ' if approximate(priced) else ''}{_rounded(total)} {bill.currency}"
+    at_least = has_lower_bound(priced) or (use is not None and use.lacks(bill.month))
+    return f"{'≥ ' if at_least else ''}{'≈ ' if has_estimate(priced) else ''}{_rounded(total)} {bill.currency}"
 
 
 def _rounded(money: Decimal) -> str:
-    """Return money in hundredths for people; what is less than one is not shown as nothing."""
+    """Return money in hundredths for people; an amount that would round to 0 is `< 0.01`."""
     with localcontext(prec=DIGITS):
-        text = money.quantize(_CENT, ROUND_HALF_EVEN)
-    return f"{text:,f}" if text or not money else "< 0.01"
+        rounded = money.quantize(_CENT, ROUND_HALF_EVEN)
+    return "< 0.01" if money and not rounded else f"{rounded:,f}"
 
 
 def document(bill: Bill) -> dict[str, Any]:
-    """Return all charges for programs: costs and prices are texts with all digits, null when unknown."""
+    """Return all charges for programs. Costs and prices are texts with all digits, null if they are unknown."""
     total = bill.total()
     return {
         "month": str(bill.month),
@@ -180,7 +188,7 @@ def document(bill: Bill) -> dict[str, Any]:
         "ended": bill.ended,
         "currency": bill.currency,
         "total": decimal(total),
-        "total_at_least": bill.is_least(),
+        "total_at_least": bill.is_lower_bound(),
         "total_approximate": bill.is_approximate(),
         "clusters": [
             {
@@ -189,7 +197,7 @@ def document(bill: Bill) -> dict[str, Any]:
                 "seen_hours": use.seen_s / 3_600,
                 "month_hours": bill.month.hours,
                 "total": decimal(bill.total(bill.charges_of(use))),
-                "total_at_least": bill.is_least([use]),
+                "total_at_least": bill.is_lower_bound([use]),
                 "total_approximate": bill.is_approximate([use]),
             }
             for use in bill.uses

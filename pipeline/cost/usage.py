@@ -27,11 +27,12 @@ from .month import Month
 BYTES: Final = (QuotaType.PRODUCE, QuotaType.FETCH)
 """Quota types that have a price."""
 Key: TypeAlias = tuple[str, QuotaType]
-"""Label of a team (its name, `UNOWNED` or `UNDECIDED`), and what is counted."""
+"""Label of a team (its name, `UNOWNED` or `UNDECIDED`), and the quota type that counts its bytes."""
 _SHORT: Final = 1.0
 """
-Seconds that may be missing from a month that was seen as a whole: the rounding of its hours. This is no part of the
-period, as for samples of other commands: a thousandth of a month is three quarters of an hour, which a bill has to say.
+Number of seconds that may be missing from a month that counts as seen completely, because of rounding.
+
+It is not a part of the period, as in other commands: a thousandth of a month is three quarters of an hour.
 """
 
 
@@ -40,11 +41,11 @@ class TeamBytes:
     """Bytes of a team in the part of a month that was seen."""
 
     amount: int | None
-    """Bytes; None where it is certain that there were some, and unknown how many."""
+    """Bytes; None if there were some, and their number is unknown."""
     at_least: bool = False
-    """True if requests or samples of the time that was seen are missing, or may be."""
+    """True if the amount is a lower bound, as requests or samples are missing, or may be."""
     approximate: bool = False
-    """True if samples stand for what was between them and the load was not steady."""
+    """True if the amount was estimated from samples of a load that was not steady."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,40 +53,40 @@ class ClusterUse:
     """Bytes of all teams of a cluster in a month."""
 
     cluster: str
-    """Its name, which may be untrusted."""
+    """Name of the cluster, which may be untrusted."""
     source: str
     """Folder or address that the figures are from."""
     seen_s: float
-    """Seconds of the month that were seen, of the node that was seen least."""
+    """Seconds of the month for which the node with the fewest samples or requests was seen."""
     until_s: float
     """End of the part of the month that could be seen, a Unix time in seconds."""
     lacks_nodes: bool = False
-    """True if there is nothing of some nodes of the cluster, so that each figure is a lower bound."""
+    """True if some nodes of the cluster were not seen at all, so that every figure is a lower bound."""
     bytes: Mapping[Key, TeamBytes] = field(default_factory=dict)
     caveats: Sequence[str] = ()
     """Gaps in the figures, a sentence or two each."""
 
     def lacks(self, month: Month) -> bool:
-        """Return whether part of the month that has passed was not seen, on any node."""
+        """Return whether any node was not seen for a part of the month so far."""
         return self.lacks_nodes or self.lacks_hours(month)
 
     def lacks_hours(self, month: Month) -> bool:
-        """Return whether hours of the month that have passed were not seen, of the node that was seen least."""
+        """Return whether any of the nodes that were seen was not seen for a part of the month so far."""
         return self.seen_s + _SHORT < self.until_s - month.span_s[0]
 
 
 def use_of_history(folder: str, month: Month, teams: TeamFinder, cluster: str, now_s: float) -> ClusterUse:
     """
-    Add up a usage history.
+    Return the bytes of teams in a month from a usage history.
 
-    A quarter of an hour with a request of a broker counts as seen of that broker.
+    A broker counts as seen in every quarter of an hour in which it logged a request.
 
     Args:
         folder: folder of the history, as `quotascope ingest` has made it.
-        month: the month.
+        month: month.
         teams: finder of the team of a client.
         cluster: name of the cluster.
-        now_s: the present as a Unix time in seconds: what is later cannot have been seen.
+        now_s: present time, a Unix time in seconds; the month is seen up to now at most.
 
     Raises:
         PipelineError: the folder has no history, it is empty, or a table cannot be read.
@@ -127,7 +128,7 @@ def use_of_history(folder: str, month: Month, teams: TeamFinder, cluster: str, n
 
 
 def _seen_s(history: History, span: tuple[int, int]) -> dict[str, float]:
-    """Return by broker the seconds of a span (ms since 1970) in quarters of an hour with a logged request."""
+    """Return the seconds of a span (ms since 1970) in quarters of an hour with a logged request, by broker."""
     begin, end = span
     covered = span_ms(history, history.seconds)
     begin, end = max(begin, covered[0]), min(end, covered[1])
@@ -145,7 +146,7 @@ def _seen_s(history: History, span: tuple[int, int]) -> dict[str, float]:
 
 
 def _quarters(history: History, span: tuple[int, int]) -> Iterator[tuple[str, NDArray[np.int64]]]:
-    """Yield numbers of quarters of an hour in which a broker logged requests, in any order and more than once."""
+    """Yield a broker, and numbers of quarters of an hour in which it logged requests; both may be repeated."""
     for batch in sums_of(history, span, ("start", "broker")):
         brokers = batch.column("broker").dictionary_encode()
         places = brokers.indices.to_numpy(zero_copy_only=False)
@@ -158,17 +159,18 @@ def use_of_past(
     past: Past, month: Month, teams: TeamFinder, cluster: str, now_s: float, progress: Sequence[Progress | None] = ()
 ) -> ClusterUse:
     """
-    Add up the rates that a Prometheus server, or a table of samples, has of the entities of one cluster.
+    Return the bytes of teams in a month from the rates in a Prometheus server, or in a table of samples.
 
-    The part of the month that could be seen ends with its last full hour, however early the samples end.
+    The part of the month that could be seen ends with the last full hour, even if the samples end earlier.
 
     Args:
-        past: its samples within the month, up to the last full hour.
-        month: the month.
+        past: samples of the cluster within the month, up to the last full hour.
+        month: month.
         teams: finder of the team of an entity.
         cluster: name of the cluster.
-        now_s: the present as a Unix time in seconds.
-        progress: called with the number of queries that are done, and of all: for rates, and for throttle times.
+        now_s: present time, a Unix time in seconds.
+        progress: two functions that are called with the number of queries that are done, and of all: for rates, and for
+            throttle times.
 
     Raises:
         NoSamples: no client was measured in the month.
@@ -177,13 +179,13 @@ def use_of_past(
     begin_s, end_s = month.span_s
     answer = of_samples.find_usage(past, progress=progress)
     amounts: dict[Key, TeamBytes] = {
-        (one.team or "", one.kind): TeamBytes(
-            amount=None if one.amount is None else round(one.amount),
-            at_least=one.is_lower_bound,
-            approximate=one.sight is not Sight.WHOLE,
+        (usage.team or "", usage.kind): TeamBytes(
+            amount=None if usage.amount is None else round(usage.amount),
+            at_least=usage.is_lower_bound,
+            approximate=usage.sight is not Sight.WHOLE,
         )
-        for one in of_samples.by_team(answer, teams).usages
-        if one.kind in BYTES
+        for usage in of_samples.by_team(answer, teams).usages
+        if usage.kind in BYTES
     }
     return ClusterUse(
         cluster=cluster,

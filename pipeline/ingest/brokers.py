@@ -1,10 +1,10 @@
 """
-The broker of each request: named by an option, by its file's path or by its line, else its one address.
+Identification of the broker of a request: by an option, by the path of its file, by its line, or by its address.
 
-A name is required wherever this is not certain. Quotas are per broker. Two brokers under one name would be throttled
-where none was, and one broker under two names would not be where it was. So an address stands for a broker only while
-it is the only one: an address with another port may be another broker of the host or another listener of the same
-broker, and an address that is masked, or of files of the same time, may be of any number of brokers.
+Quotas are per broker. If two brokers had one name, a replay would have throttles that no broker imposed, and if one
+broker had two names, it would miss throttles. So `Brokers.check` demands a name unless all requests have one address. A
+second port may be another broker on the host or another listener of the same broker. A masked address, or the same
+address in files of the same time, may stand for any number of brokers.
 """
 
 from __future__ import annotations
@@ -29,22 +29,25 @@ from ..request_log.times import FEWEST
 from ..table import Table
 
 _NAMED: Final = "quotascope.brokers are named"
+"""Note of the table of requests that is 1 if its brokers are named."""
 _BY_ADDRESS: Final = "quotascope.broker by address"
-"""Names of two notes of the table of requests: one marks names of brokers by 1, the other numbers the only address."""
+"""Note of the table of requests with the number (`_number`) of the only address, if its broker is not named."""
 _SLACK_MS: Final = 5_000
-"""Greatest overlap of the times of two files of one log."""
+"""Largest overlap of the times of two files of one log."""
 _SECOND_MS: Final = 1_000
 _MOST: Final = 8
 """Greatest number of addresses in an error."""
 
 
 class Place(NamedTuple):
-    """Facts about a request's broker in its line and file."""
+    """Everything that a line and its file show about the broker of a request."""
 
     named_by: NamedBy
+    """Source of `broker`."""
     broker: str
+    """Name of the broker, or its address."""
     node: str | None
-    """Broker that the line names, whatever name was given."""
+    """Broker that the line names, also if an option names another one."""
     listener: str
     address: str
     """Host and port of the broker's end of the connection."""
@@ -53,16 +56,17 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class Sighting:
-    """Number and times of requests of a place."""
+    """Number and times of the requests of a place."""
 
     requests: int
     first_ms: int
+    """Time of the first completion, ms since 1970."""
     last_ms: int
-    """Time of the last completion, ms since 1970, as `first_ms` is that of the first."""
+    """Time of the last completion, ms since 1970."""
     precision_ms: int
-    """Worst precision of their times."""
+    """Worst precision of a time."""
     whole_seconds: int
-    """Number of requests with a time without a fraction of a second."""
+    """Number of requests whose time has no fraction of a second."""
 
     def add(self, addend: Sighting) -> None:
         """Add other requests of the same place."""
@@ -74,16 +78,16 @@ class Sighting:
 
 @dataclass(slots=True)
 class Brokers:
-    """The brokers of some requests, as far as their lines show."""
+    """The brokers of some requests, as far as their lines show them."""
 
     kinds: set[NamedBy] = field(default_factory=set)
-    """Sources of the names of all requests' brokers, known requests too."""
+    """Sources of the brokers' names, of new and of known requests."""
     sightings: dict[Place, Sighting] = field(default_factory=dict)
-    """New requests by place."""
+    """Sightings of new requests by place."""
 
     @classmethod
     def of(cls, rows: pa.Table, fresh: pa.Table) -> Brokers:
-        """Return the brokers of rows of `PARSED_REQUESTS`, and the sightings of the new rows."""
+        """Return the brokers of rows of `PARSED_REQUESTS`; `fresh` has the new ones of them, for sightings."""
         kinds = {NamedBy(kind) for kind in pc.unique(rows["named_by"]).to_pylist() if kind is not None}
         if not len(fresh):
             return cls(kinds)
@@ -133,16 +137,16 @@ class Brokers:
 
     def check(self, table: Table) -> None:
         """
-        Raise `UnknownBroker` if it is not certain of which broker a request is.
+        Raise `UnknownBroker` if the broker of any request is not certain.
 
         Args:
-            table: the table of requests, whose rows must have names of the same kinds.
+            table: table of requests, in which brokers must be named in the same way.
 
         """
-        kinds_of_names = self.kinds - {NamedBy.ADDRESS}
+        has_names = bool(self.kinds - {NamedBy.ADDRESS})
         unnamed = {place: sighting for place, sighting in self.sightings.items() if place.named_by is NamedBy.ADDRESS}
         if NamedBy.ADDRESS in self.kinds:
-            if kinds_of_names:
+            if has_names:
                 raise UnknownBroker(
                     "some lines name their broker and others do not", _listed(self.sightings.items()), self._advice()
                 )
@@ -150,30 +154,35 @@ class Brokers:
             if table.last_epoch(_NAMED) is not None:
                 reason = f"the brokers of the requests in {table.storage.uri} are named, and that of these is not"
                 raise UnknownBroker(reason, _listed(unnamed.items()), self._advice())
-        known_number = table.last_epoch(_BY_ADDRESS)
-        if known_number is not None and self.kinds:
-            if kinds_of_names:
-                raise UnknownBroker(
-                    (
-                        f"the requests in {table.storage.uri} are of a broker that has no name there but its address, "
-                        "and these are of a named one"
-                    ),
-                    (),
-                    "ingest all logs into another folder, each with the name of its broker",
-                )
-            if any(_number(place.address) != known_number for place in unnamed):
-                raise UnknownBroker(
-                    (
-                        f"the requests in {table.storage.uri} are of another address, which may be the same broker or "
-                        "another one"
-                    ),
-                    _listed(unnamed.items()),
-                    "ingest all logs into another folder, each with --broker NAME",
-                )
+        self._check_address_in(table, unnamed, has_names=has_names)
         self._check_named()
 
+    def _check_address_in(self, table: Table, unnamed: dict[Place, Sighting], *, has_names: bool) -> None:
+        """Refuse another broker than that of a table whose only broker is known by its address."""
+        known_number = table.last_epoch(_BY_ADDRESS)
+        if known_number is None:
+            return
+        if has_names:
+            raise UnknownBroker(
+                (
+                    f"the requests in {table.storage.uri} are of a broker that has no name there but its address, "
+                    "and these are of a named one"
+                ),
+                (),
+                "ingest all logs into another folder, each with the name of its broker",
+            )
+        if any(_number(place.address) != known_number for place in unnamed):
+            raise UnknownBroker(
+                (
+                    f"the requests in {table.storage.uri} are of another address, which may be the same broker or "
+                    "another one"
+                ),
+                _listed(unnamed.items()),
+                "ingest all logs into another folder, each with --broker NAME",
+            )
+
     def _check_addresses(self, unnamed: dict[Place, Sighting]) -> None:
-        """Refuse more than one address, and one that may be of several brokers."""
+        """Refuse several addresses, and an address that may stand for several brokers."""
         addresses = {place.address for place in unnamed}
         masked = sorted(address for address in addresses if not _is_address(address))
         if masked:
@@ -192,14 +201,14 @@ class Brokers:
                 "of several brokers"
             )
             raise UnknownBroker(reason, _listed(unnamed.items()), self._advice())
-        spans: dict[str, list[int]] = {}
+        spans: dict[str, tuple[int, int]] = {}
         for place, sighting in unnamed.items():
-            if "/" in place.file:  # partitions of a topic share a broker's lines, so they do not count
-                span = spans.setdefault(place.file, [sighting.first_ms, sighting.last_ms])
-                span[:] = min(span[0], sighting.first_ms), max(span[1], sighting.last_ms)
-        in_order = sorted(spans.items(), key=lambda file_and_span: file_and_span[1])
-        for (earlier, (_, end_ms)), (later, (begin_ms, _)) in pairwise(in_order):
-            if begin_ms < end_ms - _SLACK_MS:
+            if "/" in place.file:  # partitions of a topic are no files: they may share the lines of a broker
+                first_ms, last_ms = spans.get(place.file, (sighting.first_ms, sighting.last_ms))
+                spans[place.file] = min(first_ms, sighting.first_ms), max(last_ms, sighting.last_ms)
+        files_in_order = sorted(spans, key=spans.__getitem__)
+        for earlier, later in pairwise(files_in_order):
+            if spans[later][0] < spans[earlier][1] - _SLACK_MS:
                 reason = (
                     f"{shown(earlier, 200)} and {shown(later, 200)} are of the same time and the same address, so "
                     "that they may be of two brokers"
@@ -208,9 +217,9 @@ class Brokers:
 
     def _check_named(self) -> None:
         """Refuse a name that stands for two brokers: two nodes, or a listener with two ports at once."""
-        places = sorted(self.sightings.items(), key=lambda entry: (entry[0].broker, entry[0].listener))
-        for broker, of_broker in groupby(places, key=lambda entry: entry[0].broker):
-            sightings = list(of_broker)
+        by_name = sorted(self.sightings.items(), key=lambda entry: (entry[0].broker, entry[0].listener))
+        for broker, group in groupby(by_name, key=lambda entry: entry[0].broker):
+            sightings = list(group)
             if not broker:
                 raise UnknownBroker(
                     "some lines have an empty name for their broker", _listed(sightings), self._advice()
@@ -219,22 +228,19 @@ class Brokers:
             if len(nodes) > 1:
                 reason = f"the lines of broker {shown(broker)} are of the nodes {', '.join(map(shown, nodes[:_MOST]))}"
                 raise UnknownBroker(reason, _listed(sightings), self._advice())
-            for listener, of_listener in groupby(sightings, key=lambda entry: entry[0].listener):
-                for (place, span), (later_place, later_span) in combinations(list(of_listener)[: _MOST * 4], 2):
-                    if (
-                        _port(place.address) != _port(later_place.address)
-                        and span.first_ms <= later_span.last_ms
-                        and later_span.first_ms <= span.last_ms
-                    ):
+            for listener, listener_group in groupby(sightings, key=lambda entry: entry[0].listener):
+                for (place, sighting), (other_place, other) in combinations([*listener_group][: _MOST * 4], 2):
+                    is_at_once = sighting.first_ms <= other.last_ms and other.first_ms <= sighting.last_ms
+                    if is_at_once and _port(place.address) != _port(other_place.address):
                         reason = (
                             f"listener {shown(listener)} of broker {shown(broker)} has the addresses "
-                            f"{shown(place.address)} and {shown(later_place.address)} "
+                            f"{shown(place.address)} and {shown(other_place.address)} "
                             "at the same time, so that the name stands for two brokers"
                         )
                         raise UnknownBroker(reason, _listed(sightings), self._advice())
 
     def notes(self) -> dict[str, int]:
-        """Return the notes that a commit of these requests keeps."""
+        """Return the notes for a commit of these requests, by which later runs are checked."""
         notes: dict[str, int] = {}
         for place in self.sightings:
             if place.named_by is NamedBy.ADDRESS:
@@ -245,23 +251,20 @@ class Brokers:
 
     def coarse(self) -> dict[str, tuple[int, int]]:
         """
-        Return the worst precision in ms and the number of such requests by broker.
+        Return the worst precision in ms, and the number of requests with coarse times, by broker.
 
         Brokers whose times are in milliseconds are left out.
         """
         coarse: dict[str, tuple[int, int]] = {}
         for broker, sightings in self._by_broker():
-            requests, whole = (
-                sum(getattr(sighting, name) for sighting in sightings) for name in ("requests", "whole_seconds")
-            )
-            precision = max(sighting.precision_ms for sighting in sightings)
-            if whole == requests >= FEWEST:
+            requests = sum(sighting.requests for sighting in sightings)
+            whole_seconds = sum(sighting.whole_seconds for sighting in sightings)
+            precision_ms = max(sighting.precision_ms for sighting in sightings)
+            if requests >= FEWEST and whole_seconds == requests:
                 coarse[broker] = _SECOND_MS, requests
-            elif precision > 1:
-                coarse[broker] = (
-                    precision,
-                    sum(sighting.requests for sighting in sightings if sighting.precision_ms > 1),
-                )
+            elif precision_ms > 1:
+                coarse_requests = sum(sighting.requests for sighting in sightings if sighting.precision_ms > 1)
+                coarse[broker] = precision_ms, coarse_requests
         return coarse
 
     def _by_broker(self) -> Iterator[tuple[str, list[Sighting]]]:
@@ -280,7 +283,7 @@ class Brokers:
 
 
 def _listed(sightings: Iterable[tuple[Place, Sighting]]) -> list[str]:
-    """Return the addresses with their listeners and files, the most requests first."""
+    """Return addresses with their listeners and files for an error, the ones with most requests first."""
     sums: dict[tuple[str, str, str], int] = {}
     for place, sighting in sightings:
         key = place.address, place.listener, place.file
@@ -289,11 +292,13 @@ def _listed(sightings: Iterable[tuple[Place, Sighting]]) -> list[str]:
         f"{shown(address, 100)} (listener {shown(listener)}, {counted(requests, 'request')}, {shown(file, 200)})"
         for (address, listener, file), requests in sorted(sums.items(), key=lambda entry: (-entry[1], entry[0]))
     ]
-    return listed[:_MOST] + ([f"{len(listed) - _MOST:,} more"] if len(listed) > _MOST else [])
+    if len(listed) > _MOST:
+        return [*listed[:_MOST], f"{len(listed) - _MOST:,} more"]
+    return listed
 
 
 def _is_address(address: str) -> bool:
-    """Return whether a text is the address of a broker; the unspecified address (0.0.0.0) is a mask."""
+    """Return whether a text is a host and a port; the unspecified address (0.0.0.0) is none, but a mask."""
     host, colon, port = address.rpartition(":")
     try:
         ip = ip_address(host.strip("[]").partition("%")[0])
@@ -303,7 +308,7 @@ def _is_address(address: str) -> bool:
 
 
 def _is_of_one_host(address: str) -> bool:
-    """Return whether an address is neither loopback nor link-local."""
+    """Return whether only one host can have an address: it is neither loopback nor link-local."""
     ip = ip_address(address.rpartition(":")[0].strip("[]").partition("%")[0])
     return not (ip.is_loopback or ip.is_link_local)
 
@@ -313,20 +318,25 @@ def _port(address: str) -> str:
 
 
 def _number(address: str) -> int:
-    """Return a number of an address that a commit can keep."""
+    """Return a hash of an address, as a commit can keep only numbers."""
     return int.from_bytes(blake2b(address.encode("utf-8", "surrogatepass"), digest_size=7).digest(), "little")
 
 
 def _pattern(files: Iterable[str]) -> str | None:
-    """Return a pattern for the part of paths that differs; None if it is not one name with a number."""
+    """
+    Return a pattern for the first folder or file in which paths differ.
+
+    Return None if the names there differ in more than a number.
+    """
     paths = [file.split("/") for file in sorted(files)]
     if len({len(path) for path in paths}) != 1:
         return None
     for place, names in enumerate(zip(*paths, strict=True)):
         if len(set(names)) > 1:
-            parts: list[Any] = [re.fullmatch(r"(\D*)(\d+)(\D*)", name) for name in names]
-            if not all(parts) or len({(part[1], part[3]) for part in parts}) > 1:
+            matches: list[Any] = [re.fullmatch(r"(\D*)(\d+)(\D*)", name) for name in names]
+            if not all(matches) or len({(match[1], match[3]) for match in matches}) > 1:
                 return None
-            end = "/" if place < len(paths[0]) - 1 else "$"
-            return f"/{re.escape(parts[0][1])}([0-9]+){re.escape(parts[0][3])}{end}"
+            is_folder = place < len(paths[0]) - 1
+            end = "/" if is_folder else "$"
+            return f"/{re.escape(matches[0][1])}([0-9]+){re.escape(matches[0][3])}{end}"
     return None

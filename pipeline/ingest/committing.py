@@ -1,7 +1,7 @@
 """
-Adding lines to the tables, each once, in one process and on Spark.
+Adding of lines to the tables: every line once, in one process or on Spark.
 
-`Ingest.stage` writes the new rows of a chunk, in this process or on a worker of Spark; `Ingest.add` commits staged
+`Ingest.stage` writes the new rows of chunks to files, in this process or on a worker of Spark. `Ingest.add` commits the
 files.
 """
 
@@ -23,27 +23,27 @@ from .brokers import Brokers
 from .options import IngestReport, IngestTables
 
 RUNS: Final = "quotascope.ingest"
-"""Id under which all commits are counted, so that of two runs at once one fails and looks again for new rows."""
+"""Id under which all commits are counted: of two runs at once, one fails and looks for new rows again."""
 REMEMBERED: Final = 4_000_000
-"""Number of identities that are held in memory between lookups; another row takes some 24 bytes."""
+"""Largest number of identities that are held in memory between lookups, of some 24 bytes each."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Staged:
-    """Result of staging lines, before a commit makes it part of the tables."""
+    """Result of staging lines. A commit makes it part of the tables."""
 
     report: IngestReport = field(default_factory=IngestReport)
-    """Counts of these lines, without those of added requests."""
+    """Counts of the lines; only a commit counts added requests (`IngestReport.kept`)."""
     requests: list[File] = field(default_factory=list)
     """Files of new requests."""
     quarantine: list[File] = field(default_factory=list)
     """Files of new unreadable lines."""
     unresolved: pa.Table = field(default_factory=REQUESTS.empty_table)
-    """New requests that name topics, if their mutations may depend on lines that others stage."""
+    """New requests with topics, if the number of their mutations may depend on lines that other workers stage."""
     named: Named = field(default_factory=Named)
-    """Last time at which each release was named."""
+    """Releases that the lines name."""
     nodes: int = 0
-    """Greatest number of nodes that a response to Metadata named."""
+    """Largest number of nodes in a response to Metadata."""
 
     def add(self, staged: "Staged") -> None:
         """Add the result of other lines."""
@@ -64,11 +64,11 @@ class Batch(NamedTuple):
 
 class Ingest:
     """
-    Adds lines to tables, and remembers identities, brokers and partitions of topics from one batch to the next.
+    Writer of lines to tables, which remembers identities, brokers and partitions of topics between batches.
 
     Args:
         tables: tables that lines are added to.
-        snapshot: partitions by topic before the first line; more is learned from the table.
+        snapshot: number of partitions by topic before the first line. Later numbers are learned from the table.
 
     """
 
@@ -76,27 +76,28 @@ class Ingest:
         self.tables = tables
         self._ledger = MutationLedger(snapshot)
         self._learned: int | None = None
-        """Last commit of requests of which the ledger has the topics."""
+        """Last commit of requests from which the ledger has learned topics."""
         self._requests = Seen(tables.requests)
         self._quarantine = Seen(tables.quarantine)
         self._brokers = Brokers()
 
     def add(self, stage: Callable[[], Staged], batch: Batch | None = None) -> IngestReport:
         """
-        Stage and commit, the requests before the quarantine.
+        Stage lines, commit the requests, and then commit the quarantine.
 
-        Repeat it while another run commits first, perhaps the same rows.
+        All of it is repeated if another run commits first, because that may have added the same rows.
 
         Args:
-            stage: calls `stage` with the lines, here or on workers, for each attempt.
-            batch: number of the batch in a stream. A batch that is committed in full is not staged again.
+            stage: function that calls `stage` with the lines, in this process or on workers; called for each attempt.
+            batch: batch of a stream; if it was committed completely, it is not staged again.
 
         Raises:
-            LostCommit: other runs committed first each time (`retried`); added rows stay, and are not added twice.
+            LostCommit: other runs committed first in all attempts (`retried`). Rows that were added stay, and are not
+                added again.
             TableError: a table could not be read or written; nothing was added to it.
 
         """
-        added = 0
+        added = 0  # requests that earlier attempts have committed, and that they count as duplicates now
 
         def attempt() -> IngestReport:
             with writing(table.storage for table in self.tables):
@@ -110,10 +111,9 @@ class Ingest:
             staged = stage()
             report, unresolved = staged.report, _once(staged.unresolved)
             report.repeated += len(staged.unresolved) - len(unresolved)
-            # requests of an attempt that lost the commit of its quarantine are in the table: duplicates now
             report.duplicates -= added
-            marks = {batch.stream: batch.number} if batch else {}
-            notes = staged.named.notes() | report.brokers.notes() | marks
+            batch_note = {batch.stream: batch.number} if batch else {}
+            notes = staged.named.notes() | report.brokers.notes() | batch_note
             if staged.nodes:
                 notes[NODES] = staged.nodes
             with (
@@ -128,7 +128,7 @@ class Ingest:
                 with self.tables.requests.discarded_unless_committed(staged.requests):
                     self._stage_resolved(unresolved, staged)
                 added += _commit(self.tables.requests, staged.requests, runs[0], notes)
-            _commit(self.tables.quarantine, staged.quarantine, runs[1], marks)
+            _commit(self.tables.quarantine, staged.quarantine, runs[1], batch_note)
             report.kept = added
             self._brokers = brokers
             self._requests.own(staged.requests)
@@ -139,12 +139,12 @@ class Ingest:
 
     def stage(self, chunks: Iterable[Parsed], *, of_many: bool = False) -> Staged:
         """
-        Write the new rows of chunks, one after the other; no reader sees them before `add` commits them.
+        Write the new rows of chunks to files, which no reader sees before `add` commits them.
 
         Args:
-            chunks: lines that are held in memory at once; lines of another call must not be the same unless these are
-                committed.
-            of_many: whether others stage at the same time, so that requests that name topics are left to `add`.
+            chunks: chunks of lines, one of which is in memory at a time. The same line must not be in two calls before
+                the first is committed.
+            of_many: whether other workers stage lines at the same time. Then requests with topics are left to `add`.
 
         """
         staged = Staged()
@@ -155,23 +155,24 @@ class Ingest:
                 staged.nodes = max(staged.nodes, pc.max(chunk.requests["nodes"]).as_py() or 0)
                 report.read += len(chunk.requests) + (pc.sum(chunk.quarantine["lines"]).as_py() or 0)
                 report.count_apis(chunk)
-                requests = self._requests.new_rows(chunk.requests, staged.requests)
-                new_requests = requests.fresh.select(REQUESTS.names)
-                report.brokers.add(Brokers.of(chunk.requests, requests.fresh))
-                report.duplicates += requests.duplicates
-                report.repeated += len(chunk.requests) - requests.duplicates - len(new_requests)
+                looked_up = self._requests.new_rows(chunk.requests, staged.requests)
+                requests = looked_up.fresh.select(REQUESTS.names)
+                report.brokers.add(Brokers.of(chunk.requests, looked_up.fresh))
+                report.duplicates += looked_up.duplicates
+                report.repeated += len(chunk.requests) - looked_up.duplicates - len(requests)
                 if of_many:
-                    names_topics = pc.is_valid(new_requests["topics"])
-                    staged.unresolved = pa.concat_tables([staged.unresolved, new_requests.filter(names_topics)])
-                    new_requests = new_requests.filter(pc.invert(names_topics))
-                self._stage_resolved(new_requests, staged)
-                refused = self._quarantine.new_rows(chunk.quarantine, staged.quarantine)
-                report.quarantined_before += refused.duplicates
-                report.count_refused(refused.unknown)
-                staged.quarantine.extend(self.tables.quarantine.stage(refused.fresh))
+                    has_topics = pc.is_valid(requests["topics"])
+                    staged.unresolved = pa.concat_tables([staged.unresolved, requests.filter(has_topics)])
+                    requests = requests.filter(pc.invert(has_topics))
+                self._stage_resolved(requests, staged)
+                unreadable = self._quarantine.new_rows(chunk.quarantine, staged.quarantine)
+                report.quarantined_before += unreadable.duplicates
+                report.count_refused(unreadable.unknown)
+                staged.quarantine.extend(self.tables.quarantine.stage(unreadable.fresh))
         return staged
 
     def _stage_resolved(self, fresh: pa.Table, staged: Staged) -> None:
+        """Write new requests with the number of their mutations."""
         if fresh["topics"].null_count < len(fresh):
             self._learn()
         resolved = self._ledger.resolve(fresh)
@@ -180,7 +181,7 @@ class Ingest:
 
     def _learn(self) -> None:
         """
-        Let the ledger learn the topics of new commits, of this run or of others.
+        Let the ledger learn topics from commits that it has not read yet, of this run or of others.
 
         Files that were only compacted are not read again.
         """
@@ -193,21 +194,19 @@ class Ingest:
 
 
 def _commit(table: Table, files: Sequence[File], last_epoch: int | None, notes: Mapping[str, int]) -> int:
-    """Add the rows of staged files as the run after the last one; return their number."""
+    """Commit staged files as the run after the last one, and return the number of their rows."""
     if not files:
         return 0
-    return table.advance(
-        RUNS, files, after_epoch=last_epoch, epoch=0 if last_epoch is None else last_epoch + 1, notes=notes
-    )
+    epoch = 0 if last_epoch is None else last_epoch + 1
+    return table.advance(RUNS, files, after_epoch=last_epoch, epoch=epoch, notes=notes)
 
 
 class Seen:
     """
-    Identities of rows that a table holds, or held before their days were dropped.
+    Lookup of the rows that a table holds, or held before their days were dropped, by their identity.
 
-    Rows are looked up by their identity, and only in files of the same shard with overlapping times: the cost of a
-    lookup does not grow with the table.
-
+    Only files of the same shard with overlapping times are read, so that the cost of a lookup does not grow with the
+    table.
     """
 
     def __init__(self, table: Table) -> None:
@@ -217,11 +216,15 @@ class Seen:
         """Paths of files that the same run committed."""
 
     def own(self, files: Sequence[File]) -> None:
-        """Note files of this run: rows of them that come again are repeated in its input, not known before."""
+        """Remember files that this run committed: a row that is in them is a repetition, and not a duplicate."""
         self._own.update(file.path for file in files)
 
     def new_rows(self, rows: pa.Table, staged: Sequence[File] = ()) -> "NewRows":
-        """Return the rows that the table did not hold before this run, each once; rows of dropped days are left out."""
+        """
+        Return the rows that neither the table nor `staged` files hold, each once.
+
+        Rows of days that were dropped count as rows that the table holds.
+        """
         if not len(rows):
             return NewRows(rows, rows, 0)
         files = self._overlapping(rows, [*self._table.files(), *staged])
@@ -229,21 +232,22 @@ class Seen:
         first_day, time = self._table.first_kept_day, self._table.layout.day_of
         count = _lines(rows)
         if time and first_day is not None:
-            old = pc.less(rows[time], pa.scalar(first_day * DAY_MS, pa.int64()))
-            rows = rows.filter(pc.invert(old))
-        ours = self._own | {file.path for file in staged}
-        known_identities = [self._identities(file) for file in files if file.path not in ours]
-        if known_identities:
-            rows = rows.filter(pc.invert(pc.is_in(rows["identity"], pa.chunked_array(known_identities, pa.binary()))))
-        first_rows = _once(rows)
-        own_identities = [self._identities(file) for file in files if file.path in ours]
-        if own_identities:
-            first_rows = first_rows.filter(
-                pc.invert(pc.is_in(first_rows["identity"], pa.chunked_array(own_identities, pa.binary())))
-            )
-        return NewRows(first_rows, rows, count - _lines(rows))
+            is_dropped = pc.less(rows[time], pa.scalar(first_day * DAY_MS, pa.int64()))
+            rows = rows.filter(pc.invert(is_dropped))
+        own_paths = self._own | {file.path for file in staged}
+        unknown = self._without(rows, [file for file in files if file.path not in own_paths])
+        fresh = self._without(_once(unknown), [file for file in files if file.path in own_paths])
+        return NewRows(fresh, unknown, count - _lines(unknown))
+
+    def _without(self, rows: pa.Table, files: Sequence[File]) -> pa.Table:
+        """Return the rows whose identity is in none of some files."""
+        if not files:
+            return rows
+        identities = pa.chunked_array([self._identities(file) for file in files], pa.binary())
+        return rows.filter(pc.invert(pc.is_in(rows["identity"], identities)))
 
     def _overlapping(self, rows: pa.Table, files: list[File]) -> list[File]:
+        """Return the files that may hold any of some rows, by shard, day and time."""
         layout = self._table.layout
         if layout.day_of is None:
             return files
@@ -256,6 +260,7 @@ class Seen:
         ]
 
     def _identities(self, file: File) -> "pa.Array[Any]":
+        """Return the identities of a file's rows, from memory if they were used lately."""
         loaded = self._loaded.pop(file.path, None)
         if loaded is None:
             loaded = self._table.read(["identity"], files=[file])["identity"].combine_chunks()
@@ -271,13 +276,13 @@ class NewRows(NamedTuple):
     fresh: pa.Table
     """Rows that neither the table nor staged files hold, each once, in their order."""
     unknown: pa.Table
-    """All rows that the table did not hold before this run, repeated ones included."""
+    """Rows that the table did not hold before this run, with their repetitions."""
     duplicates: int
-    """Number of lines of rows that the table held before this run."""
+    """Number of lines of the rows that the table held before this run."""
 
 
 def _lines(rows: pa.Table) -> int:
-    """Return the number of lines of rows: a short unreadable text that comes again has one row."""
+    """Return the number of lines that rows stand for: equal unreadable texts share a row of the quarantine."""
     return int(pc.sum(rows["lines"]).as_py() or 0) if "lines" in rows.column_names else len(rows)
 
 

@@ -1,4 +1,4 @@
-"""Request logs that paths name, and the permissions of files that are made of them."""
+"""Search for the files of request logs, and the permissions of files that are made from them."""
 
 import os
 import stat
@@ -14,7 +14,7 @@ from ..table.storage import ABSENT
 
 STANDARD_INPUT: Final = "-"
 _UMASK: Final = Lock()
-"""Lock for the umask, which a process has one of: a thread that restores it must not undo what another has set."""
+"""Lock for the umask of the process, so that a thread that restores it does not undo what another thread has set."""
 LINK_OUT: Final = "a link out of its folder, which is not followed: name the file, or pass --follow-links"
 
 
@@ -22,21 +22,21 @@ def log_files(
     paths: Iterable[str], names: str = "*", *, follow_links: bool = False
 ) -> tuple[list[str], dict[str, str]]:
     """
-    Return the files that paths name, and the parts of folders that were left out, with the reason.
+    Return the log files of some paths, and the files and folders that were left out, with the reason.
 
-    A path itself may be a link. Links out of a folder are not followed: with them, a user who may write into the folder
-    could have any file read that the reader may read. Hidden files of folders are left out as well.
+    A path itself may be a link. Links in a folder that lead out of it are not followed. Otherwise a user who may write
+    to the folder could make this process read any file that it may read. Hidden files of folders are left out, too.
 
     Args:
         paths: files, folders, and `-`.
-        names: shell pattern for the files of a folder.
-        follow_links: whether links in a folder may lead out of it.
+        names: shell pattern for the names of files in folders.
+        follow_links: whether to follow links that lead out of a folder.
 
     Returns:
-        Absolute paths, each once; `-` stands for standard input and stays.
+        Absolute paths, each once, and `-` for standard input; and the reasons by the path that was left out.
 
     Raises:
-        UnreadableLog: a path does not exist or cannot be read, or a folder has no file of such a name.
+        UnreadableLog: a path does not exist or cannot be read, or a folder has no file that matches `names`.
 
     """
     files: list[str] = []
@@ -65,7 +65,7 @@ def log_files(
 
 
 def _files_in(root: Path, names: str, left_out: dict[str, str], *, follow_links: bool) -> Iterator[Path]:
-    """Yield the files below a folder, each folder once, wherever links lead."""
+    """Yield the files below a folder that match `names`, and add reasons to `left_out`; no folder is read twice."""
     home = Path(os.path.realpath(root))
     folders, seen = [root], {home}
     while folders:
@@ -76,38 +76,38 @@ def _files_in(root: Path, names: str, left_out: dict[str, str], *, follow_links:
         except OSError as error:
             left_out[str(folder.absolute())] = str(error.strerror)
             continue
-        for path, link in entries:
-            place, is_log = Path(os.path.realpath(path)), fnmatch(path.name, names)
-            out = link and not place.is_relative_to(home)
+        for path, is_link in entries:
+            target, matches = Path(os.path.realpath(path)), fnmatch(path.name, names)
+            leads_out = is_link and not target.is_relative_to(home)
             try:
-                mode = place.stat().st_mode
+                mode = target.stat().st_mode
             except OSError as error:
-                if (is_log or link) and error.errno not in ABSENT:  # such as a file that was rotated away
+                if (matches or is_link) and error.errno not in ABSENT:  # it may have been rotated away
                     left_out[str(path.absolute())] = str(error.strerror)
                 continue
-            if out and not follow_links:
-                if stat.S_ISDIR(mode) or is_log:
+            if leads_out and not follow_links:
+                if stat.S_ISDIR(mode) or matches:
                     left_out[str(path.absolute())] = LINK_OUT
-            elif is_log and stat.S_ISREG(mode):
+            elif matches and stat.S_ISREG(mode):
                 yield path
-            elif stat.S_ISDIR(mode) and place not in seen and (out or not link):
-                seen.add(place)
+            elif stat.S_ISDIR(mode) and target not in seen and (leads_out or not is_link):
+                seen.add(target)
                 folders.append(path)
 
 
 def printable(path: str) -> str:
-    r"""Return a path as text that can be written and printed: bytes of its name that are no UTF-8 as `\xe9`."""
+    r"""Return a path as text in UTF-8; other bytes of its name are escaped, such as `\xe9`."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def path_here(path: str) -> str:
-    """Return the path that Spark reads for a URI (`/a%20b` for `file:///a%20b`), and other paths unchanged."""
+    """Return the path that Spark reads for a URI, which is `/a%20b` for `file:///a%20b`; other paths are unchanged."""
     local = path.startswith("file:/")
     return f"/{path.removeprefix('file:').lstrip('/')}" if local else path
 
 
 def size_of(file: str) -> int:
-    """Return the size of a file; 0 for a pipe, and for one that was rotated away meanwhile."""
+    """Return the size of a file in bytes; 0 for a pipe, and for a file that was rotated away meanwhile."""
     status = _stat(file)
     return 0 if status is None else status.st_size
 
@@ -122,23 +122,23 @@ def _stat(file: str) -> os.stat_result | None:
 @contextmanager
 def as_private_as(files: Iterable[str]) -> Iterator[None]:
     """
-    Let files that are written in the block be readable only by users who may read all of `files`.
+    Make files that are written in the block readable only by users who may read all of `files`.
 
-    The group keeps its permissions only where the new files have the same group. The libraries that write the files
-    take no mode, so the umask of the whole process is changed: files of other threads become as private, and a second
-    thread that calls this waits for the first.
+    The group may read the new files only if it may read `files`, and the new files have the same group. The libraries
+    that write the files take no mode, so the umask of the process is changed: files that other threads write become as
+    private, and a second thread that calls this waits for the first.
     """
-    hidden = 0
+    masked = 0
     for file in files:
         status = _stat(file)
         if status is None:  # a file that replaces it may be private
-            hidden = 0o077
+            masked = 0o077
         elif stat.S_ISREG(status.st_mode) and not status.st_mode & stat.S_IROTH:  # the content of a pipe has no mode
-            for_group = status.st_gid == os.getegid() and status.st_mode & stat.S_IRGRP
-            hidden |= stat.S_IRWXO if for_group else stat.S_IRWXO | stat.S_IRWXG
+            group_may_read = status.st_gid == os.getegid() and status.st_mode & stat.S_IRGRP
+            masked |= stat.S_IRWXO if group_may_read else stat.S_IRWXO | stat.S_IRWXG
     with _UMASK:
         previous = os.umask(0o077)
-        os.umask(previous | hidden)
+        os.umask(previous | masked)
         try:
             yield
         finally:

@@ -1,7 +1,7 @@
 """
-Logs that this process reads: lines of files, compressed or not, a chunk at a time; each chunk is one commit.
+Ingest of logs by this process: reading the lines of files, compressed or not, and committing chunks of them.
 
-A line of any length takes no more memory than the longest that is read.
+A line of any length takes no more memory than the longest line that is read as a request.
 """
 
 import os
@@ -31,17 +31,17 @@ from .files import STANDARD_INPUT, log_files, printable, size_of
 from .options import IngestOptions, IngestReport, IngestTables
 
 CHUNK: Final = 250_000
-"""Number of rows that are held in memory and committed at once, if they have no more than `CHUNK_BYTES`."""
+"""Largest number of rows that are held in memory and committed at once."""
 CHUNK_BYTES: Final = 96 << 20
 """
-Size of these rows; work on them takes several times as much.
+Largest size of the rows that are held in memory at once; work on them takes several times as much memory.
 
-A row of a usual log has some 300 bytes, one with long names 100 kB.
+A usual row has some 300 bytes, and one with long names 100 kB.
 """
 BLOCK: Final = 4 << 20
 """Number of bytes that are read at once."""
 COMPRESSED_BLOCK: Final = 64 << 10
-"""Number of bytes of compressed files that are read at once: their content may be a thousand times as large."""
+"""Number of bytes that are read at once of a compressed file, whose content may be a thousand times as large."""
 _HEAD: Final = 4
 _NO_TEXT: Final = tuple((re.compile(begin, re.DOTALL), what) for begin, what in (
     (rb"\x1f\x8b|\x28\xb5\x2f\xfd", "it is compressed twice: unpack it once"),
@@ -58,13 +58,13 @@ _NO_TEXT: Final = tuple((re.compile(begin, re.DOTALL), what) for begin, what in 
     (rb"\xff\xfe|\xfe\xff|(?:[^\0]\0){8}|(?:\0[^\0]){8}|\0\0\xfe\xff|(?:\0{3}[^\0]){4}|(?:[^\0]\0{3}){4}",
      "it is text in UTF-16 or UTF-32: convert it, such as with iconv -f UTF-16 -t UTF-8"),
 ))  # fmt: skip
-"""Beginnings of files that are no text in UTF-8, with remedies."""
+"""Patterns of the beginnings of files that are no text in UTF-8, and what the user can do."""
 DAMAGED: Final = (
     "the compressed file is damaged or ends too early ({}); nothing from there on was read, as any line may be "
     "altered: bring the whole file"
 )
 HELD: Final = 32 << 20
-"""Unpacked bytes of a compressed member that are held until its checksum is verified."""
+"""Largest number of unpacked bytes of a compressed member that are held in memory until its checksum is verified."""
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _WITH_HEADER: Final = 16 + zlib.MAX_WBITS
@@ -80,23 +80,24 @@ def ingest(
     shards: int = SHARDS,
 ) -> IngestReport:
     """
-    Read request logs into the tables of a folder; known lines add nothing. Without a line no table is made.
+    Read request logs into the tables of a folder. Known lines add nothing, and without any line no table is made.
 
-    A killed run leaves complete chunks behind, and the next run over the same files adds the other lines; if no option
-    names the broker of files, there is one commit, after all lines.
+    If the run is killed, committed chunks stay, and the next run over the same files adds the other lines. If no option
+    names the broker of files, there is a single commit after the last line, because only then it is certain whether
+    all lines are of one broker.
 
     Args:
         paths: files, folders or `-` for standard input; plain, gzip or zstd by their first bytes.
-        into: a folder, or a URI that `Table` knows.
+        into: folder, or a URI that `Table` knows.
         options: broker, zone and other facts about the logs.
-        progress: called after each file, and after each block of it, with the bytes of files as they lie on disk.
+        progress: called after each block of a file, and after each file, with the bytes read so far and of all files,
+            as they are on disk.
         shards: number of shards that users are spread over, if the tables are new.
 
     Raises:
         UnreadableLog: a path does not exist or cannot be read; nothing was added. A file that breaks off is in the
             report instead.
-        UnknownBroker: it is not certain of which broker a request is; nothing was added, but from standard input and
-            pipes.
+        UnknownBroker: the broker of a request is not certain; nothing was added, except from standard input and pipes.
         BadSnapshot: the topic snapshot cannot be read.
         TableError: the tables cannot be read or written; earlier commits stay.
 
@@ -107,26 +108,27 @@ def ingest(
     report = IngestReport(left_out=left_out)
     for file in files:
         options.source(file)
+    parsed = _parsed(files, options, progress, report.broken)
     if options.names_brokers or not all(map(os.path.isfile, files)):
-        chunks: Ingest | None = None
-        for batches in gathered(_parsed(files, options, progress, report.broken), CHUNK, CHUNK_BYTES):
-            chunks = chunks or Ingest(IngestTables.create(into, shards), topics)
-            report.add(chunks.add(partial(chunks.stage, [Parsed.of(batches)])))
+        chunk_writer: Ingest | None = None
+        for chunk in gathered(parsed, CHUNK, CHUNK_BYTES):
+            if chunk_writer is None:
+                chunk_writer = Ingest(IngestTables.create(into, shards), topics)
+            report.add(chunk_writer.add(partial(chunk_writer.stage, [Parsed.of(chunk)])))
         return report
 
-    parsed = _parsed(files, options, progress, report.broken)
     first_batch = next(parsed, None)
     if first_batch is None:
         return report
     attempts = chain([chain([first_batch], parsed)], repeat(None))
+    writer = Ingest(IngestTables.create(into, shards), topics)
 
     def stage() -> Staged:
-        """Stage all lines for one commit: whether they are of one broker is certain only after the last one."""
+        """Stage all lines for one commit; a second attempt reads the files again."""
         batches = next(attempts) or _parsed(files, options, progress, report.broken)
-        return adding.stage(map(Parsed.of, gathered(batches, CHUNK, CHUNK_BYTES)))
+        return writer.stage(map(Parsed.of, gathered(batches, CHUNK, CHUNK_BYTES)))
 
-    adding = Ingest(IngestTables.create(into, shards), topics)
-    report.add(adding.add(stage))
+    report.add(writer.add(stage))
     return report
 
 
@@ -134,9 +136,9 @@ def _parsed(
     files: Sequence[str], options: IngestOptions, progress: Progress, broken: dict[str, str]
 ) -> Iterator[pa.RecordBatch]:
     """
-    Parse the lines of files.
+    Yield the parsed lines of files, as batches of requests or of the quarantine.
 
-    If a file breaks off, parse the lines before that, and note the reason in `broken`.
+    If a file breaks off, the lines before that are parsed, and the reason is added to `broken`.
     """
     sizes = [size_of(file) for file in files]
     done, total = 0, sum(sizes)
@@ -159,10 +161,12 @@ def _parsed(
 
 def lines_of(file: str) -> Iterator[tuple[list[bytes], int]]:
     """
-    Yield the lines of a file or of standard input, and the bytes of the file read so far (0 for a pipe).
+    Yield the lines of a file or of standard input, and the number of bytes read so far (0 for a pipe).
 
-    A line longer than `LONGEST` is cut to one byte more than that. Raises `UnreadableLog`, after all readable lines,
-    when the file cannot be read, and after the lines of complete members, when one is damaged or ends too early.
+    A line longer than `LONGEST` is cut to one byte more than that.
+
+    Raises `UnreadableLog` after all lines before the error: if the file cannot be read, or a member of a compressed
+    file is damaged or ends too early. No line of such a member is yielded.
     """
     try:
         with nullcontext(sys.stdin.buffer) if file == STANDARD_INPUT else Path(file).open("rb") as raw:
@@ -172,7 +176,7 @@ def lines_of(file: str) -> Iterator[tuple[list[bytes], int]]:
 
 
 def lines_in(raw: Any, file: str) -> Iterator[tuple[list[bytes], int]]:  # noqa: ANN401 - a buffered reader
-    """Yield lines as `lines_of` does, of an open file; `file` is its name, for errors."""
+    """Yield the lines of an open file as `lines_of` does; `file` is the name for errors."""
     unfinished, skipping, read_bytes = b"", False, 0
     seekable = raw.seekable()
     try:
@@ -198,6 +202,7 @@ def lines_in(raw: Any, file: str) -> Iterator[tuple[list[bytes], int]]:  # noqa:
 
 
 def _decompressed(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
+    """Yield the content of a file in blocks, decompressed if its first bytes are those of gzip or zstd."""
     beginning = raw.peek(_HEAD)[:_HEAD]
     for magic, members in ((_GZIP, _gzip), (_ZSTD, _zstd)):
         if beginning.startswith(magic):
@@ -210,9 +215,9 @@ def _decompressed(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered rea
 
 def _of_text(blocks: Iterator[bytes]) -> Iterator[bytes]:
     """
-    Pass on blocks.
+    Yield blocks unchanged. Raises `Unsuitable` if the first one does not begin like text in UTF-8.
 
-    Raises `Unsuitable` before the first block if it is not text in UTF-8, since its lines would not count as requests.
+    Otherwise the lines of such a file would fill the quarantine.
     """
     first_block = next(filter(None, blocks), b"")
     for begin, remedy in _NO_TEXT:
@@ -223,15 +228,15 @@ def _of_text(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class Unsuitable(Exception):
-    """Error for a file with other content than lines in UTF-8; private to this module."""
+    """The content of a file is not lines in UTF-8; private to this module."""
 
 
 class Broken(Exception):
-    """Error for a compressed file that is damaged or ends too early; private to this module."""
+    """A compressed file is damaged or ends too early; private to this module."""
 
 
 def _spooled(pipe: Any) -> Any:  # noqa: ANN401 - buffered readers
-    """Return the content of a pipe as a file, still compressed."""
+    """Return a temporary file with the compressed content of a pipe."""
     file = TemporaryFile()  # noqa: SIM115 - closed by the caller
     copyfileobj(pipe, file)
     file.seek(0)
@@ -239,7 +244,7 @@ def _spooled(pipe: Any) -> Any:  # noqa: ANN401 - buffered readers
 
 
 def _gzip(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
-    """Yield the content of the members of a gzip file; zeros around them are padding."""
+    """Yield the content of all members of a gzip file; zeros between them are padding."""
     while block := raw.read(COMPRESSED_BLOCK):
         if content := block.lstrip(b"\0"):
             raw.seek(-len(content), os.SEEK_CUR)
@@ -248,9 +253,9 @@ def _gzip(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
 
 def _gzip_member(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
     """
-    Yield the content of a member, and leave the file at its end.
+    Yield the content of a member, and leave the file at the member's end.
 
-    The last bytes come after its checksum is verified.
+    The last block is yielded after the checksum of the member is verified.
     """
     decoder = zlib.decompressobj(_WITH_HEADER)
     while not decoder.eof:
@@ -278,7 +283,7 @@ class _LeftOpen(RawIOBase):
 
 
 def _zstd(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
-    """Yield the content of a zstd file: all of its frames are taken for one member."""
+    """Yield the content of a zstd file, whose frames all count as one member."""
     return _checked(raw, partial(_zstd_frames, raw))
 
 
@@ -295,9 +300,9 @@ def _zstd_frames(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered read
 
 def _checked(raw: Any, unpacked: Callable[[], Iterator[bytes]]) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
     """
-    Yield the content of a member after its checksum was verified: before that, any of its lines may be altered.
+    Yield the content of a member after its checksum was verified: in a damaged member, any line may be altered.
 
-    A member of more than `HELD` is decoded a second time. Raises `Broken`, and leaves the file after the member.
+    A member of more than `HELD` bytes is decoded a second time. Raises `Broken`. The file is left after the member.
     """
     begin = raw.tell()
     blocks: list[bytes] = []

@@ -38,21 +38,25 @@ class IngestOptions:
     """Options for reading a log. Raises `BadOption`."""
 
     broker: str | None = None
-    """Name of the broker, if all files are of one; quotas are per broker."""
+    """Name of the broker, if all files are of one broker."""
     broker_pattern: str | None = None
     """
-    Regular expression for a file's path, whose named group, else its first one, is the broker's name.
+    Regular expression for the path of a file, in which a group is the broker's name, such as `/broker-([0-9]+)/`.
 
-    An example is `/broker-([0-9]+)/`.
+    If it has several groups, the one that is called `broker` is used.
     """
     zone: str = "UTC"
-    """IANA name of the zone of the times, which log4j writes as local time."""
+    """IANA name of the time zone of the log: log4j writes local times."""
     snapshot: str | None = None
-    """Path of the partitions by topic before the log began: a JSON object such as `{"orders": 12, "payments": 6}`."""
+    """
+    Path of a file with the number of partitions by topic before the log began.
+
+    It is a JSON object such as `{"orders": 12, "payments": 6}`.
+    """
     names: str = "*"
-    """Shell pattern for the names of a folder's files that are logs."""
+    """Shell pattern for the names of the files in a folder that are logs."""
     follow_links: bool = False
-    """Whether links in a folder may lead out of it."""
+    """True to follow links that lead out of a folder."""
 
     def __post_init__(self) -> None:
         if self.broker and self.broker_pattern:
@@ -63,9 +67,9 @@ class IngestOptions:
 
     def source(self, file: str) -> LogSource:
         """
-        Return file, broker and zone of the lines of one file.
+        Return the facts about all lines of one file: file, broker and time zone.
 
-        Raises `BadOption` if the pattern does not match its path.
+        Raises `BadOption` if the pattern does not match the path.
         """
         file = printable(file)
         return LogSource(file=file, broker=self._broker_of(file), zone=self._zone)
@@ -77,7 +81,7 @@ class IngestOptions:
 
     def _broker_of(self, file: str) -> str | None:
         """
-        Return the name that the options give the broker of a file.
+        Return the name of a file's broker by these options; None if no option names it.
 
         Raises `BadOption` if the pattern does not match the path.
         """
@@ -95,7 +99,7 @@ class IngestOptions:
         return str(broker)
 
     def topics(self) -> Mapping[str, int]:
-        """Return the partitions by topic; empty without a snapshot. Raises `BadSnapshot`."""
+        """Return the number of partitions by topic from the snapshot; empty without one. Raises `BadSnapshot`."""
         if not self.snapshot:
             return {}
         try:
@@ -140,12 +144,12 @@ class IngestTables(NamedTuple):
         Create the tables, or open the existing ones.
 
         Args:
-            folder: a path or URI; each table is a folder in it.
-            shards: number of shards that users are spread over, as in the history, which so needs no shuffle; cannot be
-                changed later.
+            folder: path or URI; each table is a folder in it.
+            shards: number of shards that users are spread over, which cannot be changed later. The history has the same
+                shards, so that it needs no shuffle.
 
         Raises:
-            TableError: they cannot be created, or have other columns.
+            TableError: the tables cannot be created, or have other columns.
 
         """
         base = folder.rstrip("/")
@@ -157,35 +161,36 @@ class IngestTables(NamedTuple):
 
 @dataclass(slots=True)
 class IngestReport:
-    """Counts of lines, each in exactly one of them."""
+    """Report of an ingest. Every line that was read is in exactly one of the first counts."""
 
     read: int = 0
+    """Number of all lines."""
     kept: int = 0
-    """Requests that were added."""
+    """Number of requests that were added."""
     quarantined: int = 0
-    """Lines that could not be read; the quarantine has each text once."""
+    """Number of lines that could not be read; equal texts share a row of the quarantine."""
     duplicates: int = 0
-    """Requests that the table held before this run."""
+    """Number of requests that the table held before this run."""
     repeated: int = 0
-    """Repetitions within the input of requests that are new."""
+    """Number of repetitions, within the input, of new requests."""
     quarantined_before: int = 0
-    """Unreadable lines that were in the quarantine before this run."""
+    """Number of unreadable lines that were in the quarantine before this run."""
     forwarded: int = 0
-    """Controllers' second lines of requests that brokers log."""
+    """Number of lines of controllers about requests that brokers log, too."""
     reasons: Counter[str] = field(default_factory=Counter)
-    """Quarantined lines by reason."""
+    """Number of quarantined lines by reason."""
     details: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Quarantined lines by reason and detail, at most `MOST_DETAILS` of these."""
+    """Number of quarantined lines by reason and detail, for the `MOST_DETAILS` most frequent ones."""
     apis: Counter[tuple[str, int, bool]] = field(default_factory=Counter)
-    """Lines by file, number of the API, and whether they could be read."""
+    """Number of lines by file, number of the API, and whether they could be read."""
     brokers: Brokers = field(default_factory=Brokers, compare=False)
     """The brokers of the requests."""
     losses: "Losses | None" = field(default=None, compare=False)
-    """Losses of the history in the time of the new requests; None if they were not looked for."""
+    """Losses of the history in the time of the new requests; None if nothing looked for them."""
     broken: dict[str, str] = field(default_factory=dict)
-    """Files that could not be read to their end, with the reason; lines before that count."""
+    """Files that could not be read to their end, with the reason; their lines before that are counted."""
     left_out: dict[str, str] = field(default_factory=dict)
-    """Other files of the folders, with the reason for leaving them out."""
+    """Files and folders that were not read, with the reason."""
 
     def add(self, later: Self) -> None:
         """Add the counts of later lines of the same run."""
@@ -197,7 +202,7 @@ class IngestReport:
         self.brokers.add(later.brokers)
 
     def count_apis(self, parsed: Parsed) -> None:
-        """Count lines by file and API."""
+        """Count parsed lines by file, API, and whether they could be read."""
         for rows, readable in ((parsed.requests, True), (parsed.quarantine, False)):
             columns: dict[str, Column] = {name: rows[name] for name in ("file", "api_key")}
             columns["lines"] = rows["lines"] if "lines" in rows.column_names else pa.repeat(1, len(rows))
@@ -216,25 +221,23 @@ class IngestReport:
         self._add_details(counts)
 
     def _add_details(self, counts: Counter[tuple[str, str]]) -> None:
+        """Add counts, and keep the most frequent details."""
         self.details.update(counts)
         if len(self.details) > MOST_DETAILS:
-            self.details = Counter(
-                dict(sorted(self.details.items(), key=lambda entry: (-entry[1], entry[0]))[:MOST_DETAILS])
-            )
+            most_frequent = sorted(self.details.items(), key=lambda entry: (-entry[1], entry[0]))[:MOST_DETAILS]
+            self.details = Counter(dict(most_frequent))
 
     @property
     def span_ms(self) -> tuple[int, int] | None:
-        """Times of the completion of the first and the last new request; None without one."""
+        """Completion of the first new request, and the ms after that of the last one, ms since 1970; None without."""
         sightings = self.brokers.sightings.values()
-        return (
-            (min(sighting.first_ms for sighting in sightings), max(sighting.last_ms for sighting in sightings) + 1)
-            if sightings
-            else None
-        )
+        if not sightings:
+            return None
+        return min(sighting.first_ms for sighting in sightings), max(sighting.last_ms for sighting in sightings) + 1
 
     @property
     def unread_apis(self) -> list[tuple[str, int, int]]:
-        """Files with only unreadable lines of Produce, Fetch or ShareFetch: file, number of the API, lines."""
+        """File, number of the API and number of lines of Produce, Fetch or ShareFetch, if none could be read."""
         return sorted(
             (file, api, lines)
             for (file, api, readable), lines in self.apis.items()

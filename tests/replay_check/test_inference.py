@@ -9,7 +9,13 @@ from tools.replay_check.log import Request
 from tools.replay_check.moments import Moments, Move, explained, moved
 from tools.replay_check.replay import Comparison
 from tools.replay_check.rules import RulesInForce
-from tools.replay_check.unlogged import PlausibleTime, Shown, UnloggedTime, shown, shown_at_most
+from tools.replay_check.unlogged import (
+    PlausibleTime,
+    SumBounds,
+    UnloggedTime,
+    bounds_by_other_quota,
+    bounds_by_throttle,
+)
 
 from quotascope.metrics.engine.config import MetricConfig
 from quotascope.metrics.engine.quota import Quota
@@ -120,7 +126,7 @@ def test_no_quota_has_anything_against_a_request_at_first() -> None:
 CONFIG = MetricConfig(11, 1000, quota=Quota(2.0))
 
 
-SHOWN = shown(500, 1000, 10_000, 2.0)
+SHOWN = bounds_by_throttle(500, 1000, 10_000, 2.0)
 """At 2 % over 10 s, 500 ms more mean that 21 percent-seconds had been used."""
 
 
@@ -130,23 +136,23 @@ SHOWN = shown(500, 1000, 10_000, 2.0)
         (SHOWN, 20.0, 0.999),
         (SHOWN, 22.0, -0.999),
         # what a request quota asks for is cut off at one window: such a throttle shows only the least
-        (shown(1000, 1000, 10_000, 2.0), 21.0, 0.999),
-        (shown(1000, 1000, 10_000, 2.0), 40.0, 0),
+        (bounds_by_throttle(1000, 1000, 10_000, 2.0), 21.0, 0.999),
+        (bounds_by_throttle(1000, 1000, 10_000, 2.0), 40.0, 0),
         # a client that was not throttled was within the limit
-        (shown(0, 1000, 10_000, 2.0), 25.0, -5.0),
+        (bounds_by_throttle(0, 1000, 10_000, 2.0), 25.0, -5.0),
         # another quota's throttle says that this one asked for no more
-        (shown_at_most(500, 1000, 10_000, 2.0), 22.0, -0.999),
-        (shown_at_most(5000, 1000, 10_000, 2.0), 99.0, 0),
+        (bounds_by_other_quota(500, 1000, 10_000, 2.0), 22.0, -0.999),
+        (bounds_by_other_quota(5000, 1000, 10_000, 2.0), 99.0, 0),
     ],
 )
-def test_a_throttle_shows_what_the_sensor_held(seen: Shown, held: float, missing: float) -> None:
+def test_a_throttle_shows_what_the_sensor_held(seen: SumBounds, held: float, missing: float) -> None:
     """A throttle shows the sensor's sum, to the rounding of one ms."""
     assert seen.missing(held) == pytest.approx(missing)
 
 
 def test_what_is_exact() -> None:
     """A throttle below a whole window shows the sensor's sum to one ms, and one of a window does not."""
-    assert (SHOWN.exact, shown(1000, 1000, 10_000, 2.0).exact) == (True, False)
+    assert (SHOWN.exact, bounds_by_throttle(1000, 1000, 10_000, 2.0).exact) == (True, False)
     assert [SHOWN.least, SHOWN.most] == pytest.approx([20.999, 21.001])
 
 
@@ -178,8 +184,8 @@ def test_what_authentication_took_is_booked_where_the_connection_was_opened() ->
     """The time of authentication is booked where the connection was opened, as the first whole answer shows it."""
     time = UnloggedTime()
     _busy(time, 200)
-    time.answered("s", request(201), CONFIG, 20.0, shown(1000, 1000, 10_000, 2.0))
-    time.answered("s", request(202), CONFIG, 21.999, shown(600, 1000, 11_000, 2.0))
+    time.answered("s", request(201), CONFIG, 20.0, bounds_by_throttle(1000, 1000, 10_000, 2.0))
+    time.answered("s", request(202), CONFIG, 21.999, bounds_by_throttle(600, 1000, 11_000, 2.0))
     assert time.found == {1: pytest.approx(3.199)}
     again = UnloggedTime(booked=time.found)
     assert again.completed("s", request(1), CONFIG) == pytest.approx(3.199 + 0.05)
@@ -189,7 +195,7 @@ def test_false_alarms_do_not_add_up() -> None:
     """Each answer in a row that shows a sensor to hold too much takes twice as much away."""
     time = UnloggedTime()
     _busy(time, 100)
-    seen = shown(0, 1000, 10_000, 2.0)
+    seen = bounds_by_throttle(0, 1000, 10_000, 2.0)
     taken = [time.answered("s", request(n), CONFIG, 20.1, seen) for n in (201, 202)]
     assert taken == [pytest.approx(-0.2), pytest.approx(-0.4)]
 

@@ -1,9 +1,9 @@
 """
-The replay beside reality: whether it throttles as a broker did.
+Comparison of a replay with the throttles that a real broker imposed.
 
-A request log has each throttle that a real broker imposed. Here the same requests go through the quota managers of
-`metrics` under the same rules, and the two are compared: `check(log, rules)`, or `make replay-check LOG=… QUOTAS=…`.
-docs/guides/whatif.md has the errors that were found, and what the log leaves out.
+A request log has the throttle time of every request. Here the same requests are charged to the quota managers of
+`metrics` under the same rules, and both are compared: `check(log, rules)`, or `make replay-check LOG=… QUOTAS=…`.
+docs/guides/whatif.md has the measured errors, and the facts that a log leaves out.
 """
 
 from .check import Check, Total, check

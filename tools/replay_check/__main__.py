@@ -1,7 +1,7 @@
 """
-`python -m tools.replay_check LOG QUOTAS`.
+The command `python -m tools.replay_check LOG QUOTAS`.
 
-0 when every total holds, 1 when one does not, 2 when nothing could be compared.
+It exits with 0 if every total holds, 1 if one does not, and 2 if nothing could be compared.
 """
 
 from dataclasses import replace
@@ -34,10 +34,11 @@ _NUMBERS: Final = {
     "predicted s": 11,
     "error": 8,
 }
-"""Columns of numbers with their widths; names get the rest."""
+"""Columns of numbers with their widths. Columns of names get the other space."""
 
 
 def _release(version: str | None) -> KafkaRelease | None:
+    """Return the release that an option names. Raises `typer.BadParameter`."""
     try:
         release = None if version is None else KafkaRelease.parse(version)
     except MalformedName as error:
@@ -90,7 +91,7 @@ def compare(
 
 
 def show(result: Check, console: Console) -> None:
-    """Print predicted against reported seconds by client and quota, and what was inferred."""
+    """Print reported and predicted seconds by client and quota, and the inferred times."""
     table = Table(title="Throttled seconds: what the broker reported, what the replay predicts")
     for name in ("user", "client-id", "quota"):
         table.add_column(name, overflow="fold")

@@ -1,4 +1,4 @@
-"""One log, replayed under the rules that were in force, beside what the broker reported."""
+"""Replay of a log under the rules that were in force, and comparison with the throttles that the broker reported."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from .rules import Key, RulesInForce
 from .unlogged import PERCENT_PER_MS, UnloggedTime
 
 TOLERANCE: Final = {quota_type: 0.20 if quota_type is QuotaType.REQUEST else 0.05 for quota_type in QuotaType}
-"""Largest error of a total, as a ratio of what was reported."""
+"""Largest error of a total, as a ratio of the reported throttle time."""
 LEAST_S: Final = 1.0
-"""Reported seconds of a total below which its error is a ratio of this number."""
+"""Least reported throttle time in seconds that an error is divided by."""
 _LEAST_LATE: Final = 3
-"""Least number of requests that a rule has to have missed: one or two may belong to another window."""
+"""Least number of requests that a late rule must have missed; one or two may belong to another window."""
 _LONGEST_DELAY_MS: Final = 2_000
-"""The longest time that a change takes to reach a broker through ZooKeeper."""
+"""Longest time that a change takes to reach a broker through ZooKeeper."""
 _ROUNDS: Final = 3
-"""Most rounds of looking for borders: what one round corrects lets later answers show more."""
+"""Largest number of rounds that move requests beside borders; a round may find more than the one before it."""
 _SHIFTS_MS: Final = (-1, 1, -ROUNDING_MS, ROUNDING_MS)
-"""Errors in ms to try for a moment: the log has whole ms, and a window has ended or not."""
+"""Corrections in ms to try for the moment of a decision, as the log has whole ms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total:
-    """All answers to one client in which one quota played a part."""
+    """Comparison of all answers to one client with the predictions for one quota."""
 
     user: str
     client_id: str
@@ -44,17 +44,19 @@ class Total:
     requests: int
     """Number of requests that this quota charges."""
     throttled: int
-    """Number of requests that were throttled by it."""
+    """Number of requests that this quota throttled, by the answers."""
     close: int
     """Number of requests with a prediction near the answer (`Comparison.close`)."""
     reported_s: float
+    """Throttle time in the answers."""
     predicted_s: float
+    """Throttle time that the replay predicts."""
     unknown: int
-    """Throttled answers that cannot be predicted, and are left out of all other figures but `requests`."""
+    """Number of throttled answers that cannot be predicted; they are left out of `close`, `throttled` and the times."""
 
     @property
     def error(self) -> float:
-        """Predicted minus reported seconds, as a ratio of the reported seconds or of `LEAST_S`."""
+        """Predicted minus reported seconds, as a ratio of the reported seconds, or of `LEAST_S` if that is larger."""
         return (self.predicted_s - self.reported_s) / max(self.reported_s, LEAST_S)
 
     @property
@@ -83,7 +85,7 @@ def totals(comparisons: Iterable[Comparison]) -> list[Total]:
             close=sum(comparison.close(kind) for comparison in comparable),
             reported_s=sum(comparison.reported_ms for comparison in reported) / 1000,
             predicted_s=sum(comparison.prediction.total_ms for comparison in predicted) / 1000,
-            unknown=sum(not e.known and e.reported_by is kind for e in counted),
+            unknown=sum(not comparison.known and comparison.reported_by is kind for comparison in counted),
         )
         if total.reported_s or total.predicted_s or total.unknown:
             result.append(total)
@@ -92,21 +94,21 @@ def totals(comparisons: Iterable[Comparison]) -> list[Total]:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """The result of a pass over a log."""
+    """Result of one pass over a log."""
 
     comparisons: list[Comparison]
     """Answers to clients, in the order of the broker's decisions."""
     totals: list[Total]
     unlogged_ms: Mapping[str, float]
-    """Thread time that the log leaves out, by sensor of the request quota: inferred."""
+    """Inferred thread time that the log leaves out, by sensor of the request quota."""
     share: float
-    """Ms of network thread charged for each ms of `sendTimeMs`, over all sensors."""
+    """Ms of network thread that are charged for each ms of `sendTimeMs`, over all sensors."""
     unreadable: int
-    """Lines that are no requests."""
+    """Number of lines that are no requests."""
     moments: Moments
     """Moments of decisions that the pass learned."""
     kafka: Followed
-    """The release that the throttle times follow."""
+    """Release that the throttle times follow."""
 
     @property
     def holds(self) -> bool:
@@ -115,7 +117,7 @@ class Check:
 
     @cached_property
     def far_off(self) -> frozenset[int]:
-        """Lines whose byte-rate throttle differs from the answer."""
+        """Lines whose predicted throttle of a byte rate is not close to the answer."""
         return frozenset(
             comparison.request.line
             for comparison in self.comparisons
@@ -127,13 +129,16 @@ class Check:
 
 def check(log: RequestLog, rules: RulesInForce, *, infer: bool = True, release: KafkaRelease | None = None) -> Check:
     """
-    Replay a log.
+    Replay a log, and compare the predicted throttles with the reported ones.
 
-    With `infer`, what the log leaves out is inferred from answers, in several passes: thread time (`unlogged`), moments
-    to the ms (`moments`), what buckets held when it begins, and in ZooKeeper mode when quotas came into force
-    (`late_rules`). Without `infer`, only what the log shows is charged, and every error stays.
+    Args:
+        log: log of one process.
+        rules: rules that were in force.
+        infer: whether to infer facts from answers that the log leaves out, in several passes: thread time
+            (`unlogged`), the ms of decisions (`moments`), the tokens of buckets at the begin, and, in ZooKeeper mode,
+            the time when quotas came into force (`late_rules`). Otherwise only the facts in the log are charged.
+        release: release that throttle times follow; by default the one that the log names, else the newest.
 
-    Throttle times follow `release`, else the one that the log names, else the newest.
     """
     kafka = followed(release, log=log.release)
     plan = Plan(log, rules.under(kafka.release))
@@ -141,18 +146,23 @@ def check(log: RequestLog, rules: RulesInForce, *, infer: bool = True, release: 
     first_pass = _pass(plan, kafka, {}, time, infer=infer)
     if not infer:
         return first_pass
-    if kafka.release.zookeeper and (late := late_rules(plan, first_pass.comparisons)):
+    late = late_rules(plan, first_pass.comparisons) if kafka.release.zookeeper else {}
+    if late:
         for key, delays in late.items():
-            plan.delays[key] = min(delays, key=partial(_off_with, plan, kafka, key))
+            plan.delays[key] = min(delays, key=partial(_error_with_delay, plan, kafka, key))
         time = UnloggedTime()
         first_pass = _pass(plan, kafka, {}, time)
-    again = partial(UnloggedTime, booked=time.found, share=first_pass.share)
     earlier_ms = dict(first_pass.moments.found)
-    return _Refined(lambda moved: _pass(plan, kafka, moved, again()), earlier_ms).result()
+
+    def run(earlier_ms: Mapping[int, int]) -> Check:
+        """Run a pass that begins with the thread time and the share that the first pass found."""
+        return _pass(plan, kafka, earlier_ms, UnloggedTime(booked=time.found, share=first_pass.share))
+
+    return _Refined(run, earlier_ms).result()
 
 
-def _off_with(plan: Plan, kafka: Followed, key: Key, delay_ms: int) -> int:
-    """Return the error in ms of the throttles of a quota type where one of its rules came later."""
+def _error_with_delay(plan: Plan, kafka: Followed, key: Key, delay_ms: int) -> int:
+    """Set the delay of a rule in a plan, and return the error in ms of all throttles of its quota type."""
     plan.delays[key] = delay_ms
     kind = key[0]
     comparisons = _pass(plan, kafka, {}, UnloggedTime()).comparisons
@@ -165,10 +175,10 @@ def _off_with(plan: Plan, kafka: Followed, key: Key, delay_ms: int) -> int:
 
 def late_rules(plan: Plan, comparisons: Iterable[Comparison]) -> dict[Key, list[int]]:
     """
-    Return about how many ms after the answer to a change a quota of bytes may have come into force.
+    Return candidates for the delays, in ms after the answer to a change, with which byte-rate quotas came into force.
 
-    In ZooKeeper mode a broker hears of changes one after the other, up to some hundred ms later. Bytes that a client
-    sent until then were not charged to the rule's sensor, and its first throttle is shorter by their share.
+    In ZooKeeper mode a broker learns of changes one after the other, up to some hundred ms later. The bytes that a
+    client sent until then were not charged to the rule's sensor, so that its first throttle is shorter than predicted.
     """
     late: dict[Key, list[int]] = {}
     clients: dict[tuple[QuotaType, str, str], list[Comparison]] = defaultdict(list)
@@ -187,26 +197,26 @@ def late_rules(plan: Plan, comparisons: Iterable[Comparison]) -> dict[Key, list[
             for comparison in answers
             if 0 <= comparison.request.decided_ms - changed_at[entity] <= _LONGEST_DELAY_MS
         ]
-        sums = list(accumulate(request.produced or request.fetched or 0 for request in sent))
-        index = bisect_left(sums, missing_bytes)
-        if _LEAST_LATE <= index < len(sent) - 2:
-            borders = pairwise(request.decided_ms for request in sent[index - 1 : index + 3])
-            late[kind, entity] = [(earlier + later) // 2 - changed_at[entity] for earlier, later in borders]
+        sent_bytes = list(accumulate(request.produced or request.fetched or 0 for request in sent))
+        first_charged = bisect_left(sent_bytes, missing_bytes)
+        if _LEAST_LATE <= first_charged < len(sent) - 2:
+            around = [request.decided_ms for request in sent[first_charged - 1 : first_charged + 3]]
+            late[kind, entity] = [(earlier + later) // 2 - changed_at[entity] for earlier, later in pairwise(around)]
     return late
 
 
 def _first_error(answers: Iterable[Comparison], kind: QuotaType) -> int:
-    """Return the error of the first throttle that the broker reported of a kind, ms; 0 without one."""
-    throttled = next(
-        (comparison for comparison in answers if comparison.reported_ms > CLOSE_MS and comparison.reported_by is kind),
-        None,
-    )
-    return 0 if throttled is None else throttled.prediction.bytes_ms - throttled.reported_ms
+    """Return predicted minus reported ms of the first throttle of a kind that the broker reported; 0 without one."""
+    for comparison in answers:
+        if comparison.reported_ms > CLOSE_MS and comparison.reported_by is kind:
+            return comparison.prediction.bytes_ms - comparison.reported_ms
+    return 0
 
 
 def _pass(
     plan: Plan, kafka: Followed, earlier_ms: Mapping[int, int], time: UnloggedTime, *, infer: bool = True
 ) -> Check:
+    """Run one pass over a log; `earlier_ms` is as in `Plan.events`."""
     replay = Replay(plan, earlier_ms, time, infer=infer)
     comparisons = list(replay.comparisons())
     return Check(
@@ -222,9 +232,10 @@ def _pass(
 
 class _Refined:
     """
-    Passes that correct moments which are a ms or two off.
+    Search for the moments of decisions that are off by a ms or two.
 
-    Moments are corrected where that alone explains an answer, and beside borders.
+    A moment is corrected if that alone explains the request's own answer, or if the request is beside the border of a
+    window and several later answers show it.
     """
 
     def __init__(self, run: Callable[[Mapping[int, int]], Check], earlier_ms: dict[int, int]) -> None:
@@ -232,41 +243,42 @@ class _Refined:
         self._earlier_ms = earlier_ms
 
     def result(self) -> Check:
-        """Return the last pass."""
-        checked = self._round(self._run(self._earlier_ms))
+        """Return the pass with all corrections."""
+        best = self._shift_single(self._run(self._earlier_ms))
         for _ in range(_ROUNDS):
-            previous = checked
+            previous = best
             for move in MOVES:
-                checked = self._move(checked, move)
-            if checked is previous:
+                best = self._move_beside_borders(best, move)
+            if best is previous:
                 break
-            checked = self._round(checked)
-        return checked
+            best = self._shift_single(best)
+        return best
 
-    def _round(self, checked: Check) -> Check:
-        """Correct the moments of requests by their own answers."""
+    def _shift_single(self, best: Check) -> Check:
+        """Correct the moments of requests by their own answers; return the pass with the corrections."""
         for shift_ms in _SHIFTS_MS:
-            if not checked.far_off:
+            if not best.far_off:
                 break
-            shifted = self._shifted(checked.far_off, shift_ms)
-            right = checked.far_off - self._run(self._earlier_ms | shifted).far_off
-            if right:
-                self._earlier_ms |= {line: shifted[line] for line in right}
-                checked = self._run(self._earlier_ms)
-        return checked
+            shifted = self._shifted(best.far_off, shift_ms)
+            corrected = best.far_off - self._run(self._earlier_ms | shifted).far_off
+            if corrected:
+                self._earlier_ms |= {line: shifted[line] for line in corrected}
+                best = self._run(self._earlier_ms)
+        return best
 
-    def _move(self, checked: Check, move: Move) -> Check:
-        """Correct the side of a window's end on which requests fell, where several answers show it."""
-        lines = moved(checked.far_off, checked.moments, move)
+    def _move_beside_borders(self, best: Check, move: Move) -> Check:
+        """Move requests to the other side of a border if several answers show it; return the pass with the moves."""
+        lines = moved(best.far_off, best.moments, move)
         if not lines:
-            return checked
+            return best
         tried = self._run(self._earlier_ms | self._shifted(lines.values(), move.earlier_ms))
-        sensors = explained(checked.far_off, tried.far_off, checked.moments)
+        sensors = explained(best.far_off, tried.far_off, best.moments)
         if not sensors:
-            return checked
-        right = (line for sensor, line in lines.items() if sensor in sensors)
-        self._earlier_ms |= self._shifted(right, move.earlier_ms)
+            return best
+        corrected = (line for sensor, line in lines.items() if sensor in sensors)
+        self._earlier_ms |= self._shifted(corrected, move.earlier_ms)
         return self._run(self._earlier_ms)
 
     def _shifted(self, lines: Iterable[int], earlier_ms: int) -> dict[int, int]:
+        """Return the corrections of some lines, increased by `earlier_ms`."""
         return {line: self._earlier_ms.get(line, 0) + earlier_ms for line in lines}

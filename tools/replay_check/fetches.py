@@ -1,15 +1,15 @@
 """
-Bytes that each Fetch read, and moments at which brokers decided on Produce and Fetch, from all lines together.
+Inference of the bytes that throttled Fetches read, and of the moments of decisions on Produce and Fetch.
 
-A throttled Fetch is charged what it read, gets that back at once, and the log shows an empty response. What it read
-follows from the offsets it asked for and from what producers had appended by then. Where the log does not show the
-producers, the client asks for the same again when the throttle is over: then the next response on that connection
-stands for it.
+A throttled Fetch is charged the bytes that it read and gets them back at once, and the log shows an empty response. The
+bytes follow from the offsets in the request and the records that producers had appended by then. If the log does not
+show the producers, the size of the connection's next response is used, because the client asks for the same records
+again when the throttle is over.
 
-A request waits for others between the end of its handler's work and its response (`remoteTimeMs`), or it does not, and
-then what the log counts as waiting comes after the decision. Produce waits for followers only with acks=-1, and Fetch
-only when there is less to read than it asked for. While a JVM is young the difference is tens of ms, and each ms of it
-is a ms of every throttle that is measured from there.
+The log has a waiting time of a request (`remoteTimeMs`). If the request really waited for others, that was before the
+broker's decision. If it did not, the time passed after the decision. Produce waits for followers only with acks=-1, and
+Fetch only if there are fewer bytes to read than it asked for. While a JVM is young the difference is tens of ms, and
+every throttle that is measured from there is off by it.
 """
 
 from bisect import bisect_right
@@ -27,7 +27,7 @@ from .log import Line, Request, RequestLog, Topic
 
 _NO_SESSION: Final = 0
 _FULL: Final = (-1, 0)
-"""Epochs of a request that names every partition: one without a session, and one that opens a session."""
+"""Epochs of requests that name all of their partitions: without a session, and to open a session."""
 
 
 class Batch(NamedTuple):
@@ -36,35 +36,38 @@ class Batch(NamedTuple):
     offset: int
     """Offset of the first record."""
     at_ms: int
-    """Epoch ms at which they were there."""
+    """Time at which they were appended, epoch ms."""
     size: int
-    """Bytes."""
+    """Number of bytes."""
 
 
 class Available(NamedTuple):
-    """Bytes that a fetch could read of a partition."""
+    """Numbers of bytes that a Fetch could read from a partition."""
 
     first: int
-    """Bytes of the batch that holds the offset."""
+    """Bytes of the batch that contains the offset."""
     total: int
-    """Bytes from there to the end."""
+    """Bytes from the begin of that batch to the end of the partition."""
 
 
 class Wanted(NamedTuple):
-    """A partition of a Fetch, the offset from which it reads, and the most bytes of it."""
+    """A partition that a Fetch reads."""
 
     topic: str
     partition: int
     offset: int
+    """First offset to read."""
     most: int
+    """Largest number of bytes to read."""
 
 
 class Appended:
     """Batches by partition, from the Produce lines of a log."""
 
     def __init__(self, log: RequestLog, requests: Iterable[Request]) -> None:
-        """Collect the batches of `requests`, which are those of the log at the moments of their decisions."""
+        """Collect the batches of a log; `requests` has its requests with the moments of their decisions."""
         self._names: dict[str, str] = {}
+        """Names of topics by id."""
         batches: dict[tuple[str, int], list[Batch]] = defaultdict(list)
         for request in requests:
             message = log.messages.get(request.line)
@@ -84,11 +87,9 @@ class Appended:
 
     def available(self, partition: Wanted, at_ms: float) -> Available | None:
         """
-        Return the bytes from an offset to the end of the partition at a moment.
+        Return the bytes that could be read from a partition at a time, epoch ms.
 
-        A read begins with the batch that holds the offset.
-
-        Return None when the log does not show what was appended there.
+        A read begins with the batch that contains the offset. Return None if the log does not show that batch.
         """
         topic = self._names.get(partition.topic, partition.topic)
         batches = self._batches.get((topic, partition.partition), [])
@@ -100,6 +101,7 @@ class Appended:
 
 
 def _batches(message: Line, at_ms: int) -> Iterator[tuple[tuple[str, int], Batch]]:
+    """Yield topic and partition, and the batch, of everything that a Produce request appended."""
     sizes = {
         (topic.key, partition.index): partition.records_size_in_bytes or 0
         for topic in (message.request.topic_data if message.request else ())
@@ -113,13 +115,14 @@ def _batches(message: Line, at_ms: int) -> Iterator[tuple[tuple[str, int], Batch
 
 
 class Sessions:
-    """Fetch sessions of one broker: their memory of the partitions that a Fetch does not name (KIP-227)."""
+    """Fetch sessions of one broker, which remember partitions that later Fetches do not name (KIP-227)."""
 
     def __init__(self) -> None:
         self._known: dict[int, dict[tuple[str, int], Wanted]] = {}
+        """Partitions by session."""
 
     def wanted(self, message: Line) -> tuple[Wanted, ...]:
-        """Return the partitions that a Fetch reads, in its order; call it for each Fetch in the order of the log."""
+        """Return the partitions that a Fetch reads, in its order. Call it for all Fetches in the order of the log."""
         request, response = message.request, message.response
         named = {
             (topic.key, partition.partition): Wanted(topic.key, partition.partition, partition.fetch_offset, partition.partition_max_bytes)
@@ -140,53 +143,55 @@ class Sessions:
 
 
 def decided(log: RequestLog) -> list[Request]:
-    """Return the requests of a log with the moments of Produce and Fetch corrected where the broker did not wait."""
-    followed = any(request.follower for request in log.requests)
+    """Return the requests of a log, with corrected moments of the decisions on Produce and Fetch that did not wait."""
+    has_followers = any(request.follower for request in log.requests)
     requests = []
     for request in log.requests:
         message = log.messages.get(request.line)
         if request.api_key == ApiKey.PRODUCE and message is not None:
-            waited = followed and message.request and message.request.acks == ALL_REPLICAS
-            requests.append(request if waited else _at_once(request, message))
+            waited = has_followers and message.request and message.request.acks == ALL_REPLICAS
+            requests.append(request if waited else _without_wait(request, message))
         else:
             requests.append(request)
     appended, sessions = Appended(log, requests), Sessions()
-
-    def enough(message: Line, began_ms: float) -> bool:
-        """Return whether enough bytes could be read; bytes that the log does not show were there before it began."""
-        total = 0
-        for partition in sessions.wanted(message):
-            available = appended.available(partition, began_ms)
-            if available is None:
-                return True
-            total += available.total
-        return total >= int(message.request.min_bytes)
-
     for place, request in enumerate(requests):
-        message = log.whole(request) if _is_consumers(request) else None
+        message = log.whole(request) if _is_consumer_fetch(request) else None
         if message is not None:
-            at_once = _at_once(request, message)
-            if enough(message, at_once.decided_ms - message.local_time_ms):
-                requests[place] = at_once
+            without_wait = _without_wait(request, message)
+            began_ms = without_wait.decided_ms - message.local_time_ms
+            if _has_enough(message, sessions.wanted(message), appended, began_ms):
+                requests[place] = without_wait
     return requests
 
 
-def _is_consumers(request: Request) -> bool:
+def _has_enough(message: Line, partitions: Iterable[Wanted], appended: Appended, at_ms: float) -> bool:
+    """Return whether a Fetch could read its `minBytes` at a time; partitions that the log does not show have enough."""
+    total = 0
+    for partition in partitions:
+        available = appended.available(partition, at_ms)
+        if available is None:
+            return True
+        total += available.total
+    return total >= int(message.request.min_bytes)
+
+
+def _is_consumer_fetch(request: Request) -> bool:
     return request.api_key == ApiKey.FETCH and not request.follower
 
 
-def _at_once(request: Request, message: Line) -> Request:
+def _without_wait(request: Request, message: Line) -> Request:
+    """Return a request whose waiting time passed after the decision."""
     after_ms = message.response_queue_time_ms + message.send_time_ms + message.remote_time_ms
     return replace(request, decided_ms=int(request.completed_ms - after_ms))
 
 
 class FetchSizes:
     """
-    Bytes that each Fetch was charged, by line.
+    Bytes that Fetches were charged, by line.
 
     Args:
-        log: requests and answers.
-        requests: requests of the log, at the moments of their decisions.
+        log: log.
+        requests: requests of the log with the moments of their decisions.
 
     """
 
@@ -194,11 +199,14 @@ class FetchSizes:
         requests = list(requests)
         self._appended = Appended(log, requests)
         self._answered: dict[int, int] = {}
+        """Bytes of the Fetches that were not throttled."""
         self._lost: dict[int, tuple[Request, Line, tuple[Wanted, ...]]] = {}
+        """Throttled Fetches, whose bytes the log does not have, and the partitions that they read."""
         self._next: dict[int, int] = {}
+        """Bytes of the connection's next Fetch that was not throttled, by throttled Fetch."""
         sessions = Sessions()
         waiting: dict[str, list[int]] = defaultdict(list)
-        for request in filter(_is_consumers, requests):
+        for request in filter(_is_consumer_fetch, requests):
             message = log.whole(request)
             if message is None:
                 continue
@@ -213,25 +221,26 @@ class FetchSizes:
 
     def size(self, line: int, max_bytes: float) -> int | None:
         """
-        Return the bytes that the Fetch of a line was charged, None when nothing shows them.
+        Return the bytes that the Fetch of a line was charged, None if nothing shows them.
 
-        `max_bytes` is what the quota lets a single fetch read: the bytes of all its whole windows.
+        `max_bytes` is the number of bytes that the quota lets one Fetch read: as many as its whole windows allow.
         """
         if line not in self._lost:
             return self._answered.get(line)
         request, message, partitions = self._lost[line]
         topics: dict[str, list[Fetched]] = defaultdict(list)
         remaining = int(min(message.request.max_bytes, max_bytes))
-        nothing_yet = True
+        is_empty = True
         for partition in partitions:
             available = self._appended.available(partition, request.decided_ms)
             if available is None:
                 return self._next.get(line)
             limit = min(partition.most, remaining)
-            # at least one batch if nothing was read yet, or a consumer would never advance (KIP-74)
-            read_bytes = min(available.total, max(limit, available.first) if nothing_yet else limit)
+            if is_empty:  # at least one batch, or a consumer would never advance (KIP-74)
+                limit = max(limit, available.first)
+            read_bytes = min(available.total, limit)
             remaining = max(0, remaining - read_bytes)
-            nothing_yet = nothing_yet and not read_bytes
+            is_empty = is_empty and not read_bytes
             topics[partition.topic].append(Fetched(records_size_in_bytes=read_bytes))
         answer = [FetchedTopic(partitions=fetched, name=topic) for topic, fetched in topics.items()]
         return fetch_bytes(request.api_version, FetchResponse(responses=answer))[0]

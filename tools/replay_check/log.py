@@ -1,8 +1,4 @@
-"""
-One process's request log, read whole.
-
-The requests that the pipeline makes of it, and the messages of a few APIs that show more.
-"""
+"""The request log of one process: the requests as the pipeline parses them, and the messages of a few APIs."""
 
 import gzip
 import zlib
@@ -30,9 +26,9 @@ EXEMPT_ON_CONTROLLERS: Final = (
     ApiKey.REMOVE_RAFT_VOTER,
 )
 """
-APIs that a controller answers as exempt, while a broker that forwards them to it charges its client.
+APIs that are exempt on a controller, and that a broker which forwards them charges to its client.
 
-Clients ask brokers, so a line is the broker's unless a broker forwarded its request.
+Clients send requests to brokers, so a line is a broker's unless its request was forwarded.
 """
 _MARK: Final = b"Completed request:"
 _GZIP: Final = b"\x1f\x8b"
@@ -46,7 +42,7 @@ Line: TypeAlias = LogLine[Any, Any]
 
 
 class EmptyLog(PipelineError):
-    """A log without a single request as `kafka.request.logger` writes it; the message names it."""
+    """A log has no request as `kafka.request.logger` writes it; the message names the log."""
 
 
 class Topic(Message, kw_only=True):
@@ -172,7 +168,7 @@ _DECODERS: Final[Mapping[int, msgspec.json.Decoder[Any]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Fields of a line of the log that the replay needs."""
+    """A request of the log, with the fields that the replay needs."""
 
     line: int
     decided_ms: int
@@ -190,29 +186,27 @@ class Request:
     fetched: int | None = None
     """Bytes that the Fetch quota is charged; None for other requests and throttled fetches."""
     thread_ns: int
-    """Ns of a handler thread."""
+    """Time of a handler thread, ns."""
     send_ms: float
-    """Ms from the moment a network thread took the response until it had left."""
+    """Time from the moment when a network thread took the response until it had left, ms."""
     throttle_ms: int
-    """The throttle in the response."""
+    """Throttle time in the response."""
     own_ms: int
-    """
-    The throttle that this process found itself; the response to a forwarded request holds the controller's as well.
-    """
+    """Throttle time that this process imposed itself; the response may have the controller's, which is longer."""
     forwarded: bool = False
-    """True if it came from a broker, in the name of its client."""
+    """True if a broker sent the request in the name of its client."""
     follower: bool = False
-    """True if another broker fetches."""
+    """True for a Fetch of another broker."""
     exempt: bool = False
-    """True if the request quota leaves its thread time out."""
+    """True if its thread time is not charged to the request quota."""
     charged_ms: int | None = None
-    """Epoch ms at which the controller charged its mutations; None when it makes none."""
+    """Epoch ms at which the controller charged its mutations; None without mutations."""
     topics: tuple[Mapping[str, Any], ...] = ()
-    """Topics that it creates, enlarges or deletes (`quotascope.pipeline.request_log.schema.TOPIC`)."""
+    """Topics that the request creates, enlarges or deletes (`quotascope.pipeline.request_log.schema.TOPIC`)."""
 
     @property
     def identity(self) -> tuple[str, str, int, int]:
-        """Fields that both lines of a forwarded request have in common."""
+        """User, client id, correlation id and API key, which both lines of a forwarded request have in common."""
         return self.principal.name, self.client_id, self.correlation_id, self.api_key
 
 
@@ -221,24 +215,21 @@ class RequestLog:
     """Content of a log."""
 
     table: pa.Table
-    """`REQUESTS`, a forwarded request still twice where both its lines are here; `line` counts from 1."""
+    """Rows of `REQUESTS`; a forwarded request has two rows if both of its lines are here. `line` counts from 1."""
     requests: list[Request]
-    """Requests of `table`, row by row."""
+    """Requests of `table`, in the order of its rows."""
     messages: Mapping[int, Line]
-    """Request and response by line: of Produce, Fetch, Metadata, CreateTopics and AlterClientQuotas."""
+    """Request and response of Produce, Fetch, Metadata, CreateTopics and AlterClientQuotas, by line."""
     release: KafkaRelease | None
-    """
-    Release of the broker, where it answered a client's ApiVersions with the features that it supports, or shows that it
-    is in ZooKeeper mode.
-    """
+    """Release of the broker, by an answer to ApiVersions or by its ZooKeeper mode; None if the log shows neither."""
     unreadable: int
-    """Lines that are not requests, not whole, or of another shape than Kafka's."""
+    """Number of lines that are no requests, are cut off, or do not have Kafka's format."""
 
     def whole(self, request: Request) -> Line | None:
         """
-        Return the message of a line, if it has both its parts.
+        Return the message of a request's line if it has a request and a response; else None.
 
-        A request or a response may be missing (`request_log.messages`).
+        Either may be missing (`request_log.messages`).
         """
         message = self.messages.get(request.line)
         return message if message and message.request and message.response else None
@@ -281,10 +272,10 @@ def log_of(lines: list[bytes], name: str) -> RequestLog:
 
 def _messages(requests: pa.Table, lines: list[bytes]) -> tuple[dict[int, Line], Collection[int]]:
     """
-    Return the messages of certain APIs by line, and the lines whose messages have another shape than Kafka's.
+    Return the messages of some APIs by line, and the lines whose messages do not have Kafka's format.
 
-    `request_log` checks what it needs of a line; offsets, topics, sessions and quotas are needed here alone. A line
-    that has them in another shape is left out as a whole, like one that is no request.
+    `request_log` does not read offsets, topics, sessions and quotas. A line in which they do not have Kafka's format is
+    left out, like a line that is no request.
     """
     messages: dict[int, Line] = {}
     odd = set[int]()
@@ -301,6 +292,7 @@ def _messages(requests: pa.Table, lines: list[bytes]) -> tuple[dict[int, Line], 
 
 
 def _requests(table: pa.Table) -> Iterator[Request]:
+    """Yield the requests of rows of `REQUESTS`."""
     principals: dict[str, Principal] = {}
     for row in table.select(_COLUMNS).to_pylist():
         key, user = row["api_key"], row["user"]

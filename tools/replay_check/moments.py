@@ -1,21 +1,19 @@
 """
-Moments of the decisions on requests that began a window, to the millisecond.
+Inference of the moments of decisions to the millisecond, from the throttles that are measured from them.
 
-The log shows it within the time that the request took in a handler thread: Kafka looks at its clock somewhere in there,
-before it charges. That is below a ms, but for a young JVM or a busy machine. Throttles are measured from the beginning
-of the oldest window, and each that comes from a byte rate gives it away: one ms earlier makes it one ms shorter. So it
-is read from the first answer that shows it, within what the handler's time allows.
+**Begin of a window.** Kafka reads its clock at some time while a handler thread works on the request, before it charges
+it. That takes less than a ms, except with a young JVM or on a busy machine. The throttle time of a byte rate is
+measured from the begin of the oldest window: if the window began one ms earlier, the throttle is one ms shorter. So the
+moment of the request that began the window follows from the first answer that is measured from there, within the
+handler's time.
 
-The log's times are whole ms, put together from several. A throttled request shows its own moment, so that a ms or two
-are put right for what comes later: where clients come back to the ms, as they do when each throttle is as long as the
-last, it decides which windows there are.
+**A request's own moment.** Times of the log are sums of rounded ms. The throttle of a request shows its own moment,
+too, so that an error of a ms or two is corrected for later requests. That matters if clients come back to the ms, as
+they do while all throttles are equally long: then it decides where windows begin.
 
-On which side of a window's end a request fell.
-
-A window ends a second after the request that began it, both moments are whole ms in the log, and what is charged within
-a ms or two of that end may belong to the window before or to the one after. Each is a request's bytes more or less for
-as long as the window is the oldest. Answers measured from there show which it was: where they are far off, the request
-beside the border is tried on its other side.
+**Side of a border.** A window ends a second after the request that began it. A request that is charged within a ms or
+two of the end may belong to that window or to the next one, and the rate differs by its bytes while that window is the
+oldest. If the answers that are measured from there are far off, the request is tried on the other side of the border.
 """
 
 from collections import Counter, defaultdict
@@ -26,35 +24,33 @@ from typing import Final
 from .log import NS_PER_MS, Request
 
 ROUNDING_MS: Final = 2
-"""Error of the log's times without disturbances."""
+"""Largest error of the log's times on an undisturbed machine."""
 _LEAST_EXPLAINED: Final = 2
-"""Answers that one moved request has to put right: a single one could be right by chance."""
+"""Least number of answers that moving a request must correct; a single one could be corrected by chance."""
 _MOST_WRONG: Final = 0.1
-"""Greatest share of a sensor's answers that may be far off: if it is larger, the error is not in a ms or two."""
+"""Largest share of a sensor's answers that may be far off; with more, the cause is not an error of a ms or two."""
 
 
 @dataclass(slots=True)
 class Moments:
-    """Results of one pass over a log that are about moments."""
+    """Moments that one pass over a log has learned."""
 
     found: dict[int, int] = field(default_factory=dict)
-    """Ms by which requests were decided on before the time in the log, by line."""
+    """Ms by which the decision on a request was earlier than in the log, by line."""
     measured: dict[int, tuple[str, int]] = field(default_factory=dict)
-    """
-    Windows that throttles were measured from, by line: the sensor of its bytes, and the beginning of its oldest window.
-    """
+    """Sensor of a request's bytes, and the begin of the sensor's oldest window in epoch ms, by line."""
     _at: dict[str, dict[int, Request]] = field(default_factory=lambda: defaultdict(dict))
-    """Requests by sensor and moment."""
-    _settled: dict[tuple[str, int], int] = field(default_factory=dict)
-    """Number of times that a window was taken to begin too late, by sensor and beginning."""
+    """First request by sensor and moment of the decision."""
+    _window_errors: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Ms by which a window began earlier than in the log, by sensor and begin; 0 if that explains no error."""
 
     def charged(self, sensor: str, oldest_ms: int, request: Request) -> None:
-        """Record that a sensor was charged, and the beginning of its oldest window."""
+        """Record that a request charged a sensor, and the begin of the sensor's oldest window."""
         self.measured[request.line] = sensor, oldest_ms
         self._at[sensor].setdefault(request.decided_ms, request)
 
     def beside(self, sensor: str, start_ms: int, *, first: bool) -> int | None:
-        """Return the line of the `first` request of a window, or of the one before it; None without one."""
+        """Return the line of the first request of a window, or, without `first`, of the last one before; or None."""
         moments = self._at[sensor]
         if first:
             return moments[start_ms].line if start_ms in moments else None
@@ -62,30 +58,27 @@ class Moments:
         return None if earlier is None else moments[earlier].line
 
     def answered(self, sensor: str, oldest_ms: int, request: Request, error_ms: int) -> None:
-        """Record the error of the prediction for a throttle that was measured from a moment."""
-        key = sensor, oldest_ms
+        """Learn from the error of a prediction, in ms, for a throttle that was measured from `oldest_ms`."""
+        window = sensor, oldest_ms
         first_request = self._at[sensor].get(oldest_ms)
-        if key not in self._settled:
-            most_ms = 0.0 if first_request is None else first_request.thread_ns / NS_PER_MS + 1
-            early = 0 < error_ms <= most_ms
-            self._settled[key] = error_ms if early else 0
-            if early and first_request is not None:
+        if window not in self._window_errors:
+            self._window_errors[window] = 0
+            if first_request is not None and 0 < error_ms <= first_request.thread_ns / NS_PER_MS + 1:
+                self._window_errors[window] = error_ms
                 self.found[first_request.line] = error_ms
-        left_ms = error_ms - self._settled[key]
-        if 0 < abs(left_ms) <= ROUNDING_MS:
-            self.found.setdefault(request.line, -left_ms)
+        own_error_ms = error_ms - self._window_errors[window]
+        if 0 < abs(own_error_ms) <= ROUNDING_MS:
+            self.found.setdefault(request.line, -own_error_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """A request beside a border, and its move by a ms or two."""
+    """A correction of the moment of a request beside the border of a window."""
 
     first: bool
-    """
-    True if it is the window's first request, moved earlier into the window before; False for the one before it, moved
-    later.
-    """
+    """True to move the window's first request to the window before; False to move the last one before to the window."""
     earlier_ms: int
+    """Ms by which the moment is made earlier; negative to make it later."""
 
 
 MOVES: Final = tuple(
@@ -95,9 +88,10 @@ MOVES: Final = tuple(
 
 def moved(wrong: Collection[int], moments: Moments, move: Move) -> Mapping[str, int]:
     """
-    Return, by sensor, the line that a move is about.
+    Return the line of the request to move, by sensor.
 
-    It is beside the beginning of the oldest window of the sensor's first wrong answer.
+    The request is beside the begin of the window from which the sensor's first wrong answer was measured. `wrong` has
+    the lines of all wrong answers.
     """
     lines = {}
     for sensor, wrong_line in _first_wrong(wrong, moments):
@@ -109,7 +103,7 @@ def moved(wrong: Collection[int], moments: Moments, move: Move) -> Mapping[str, 
 
 
 def explained(wrong: Collection[int], remaining: Collection[int], moments: Moments) -> frozenset[str]:
-    """Return the sensors with enough corrected answers: `wrong` were far off before the move, `remaining` still are."""
+    """Return the sensors with enough corrected answers; `wrong` has the wrong lines before moves, `remaining` after."""
     wrong_by_sensor, remaining_by_sensor = _counts(wrong, moments), _counts(remaining, moments)
     return frozenset(
         sensor for sensor, count in wrong_by_sensor.items() if count - remaining_by_sensor[sensor] >= _LEAST_EXPLAINED
@@ -117,7 +111,7 @@ def explained(wrong: Collection[int], remaining: Collection[int], moments: Momen
 
 
 def _first_wrong(wrong: Collection[int], moments: Moments) -> Iterator[tuple[str, int]]:
-    """Yield the first wrong answer of each sensor with enough of them."""
+    """Yield the sensors that may have a wrong border, and the line of their first wrong answer."""
     firsts: dict[str, int] = {}
     for line in sorted(wrong & moments.measured.keys()):
         firsts.setdefault(moments.measured[line][0], line)

@@ -1,4 +1,4 @@
-"""Events of a log, in order, and one pass of them through the quotas of its process."""
+"""The events of a log in order, and a pass that charges them to the quotas of the process."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from .fetches import FetchSizes, decided
 from .log import Request, RequestLog
 from .moments import Moments
 from .rules import Key, RulesInForce, TimedChange, changes_in, timed
-from .unlogged import Shown, UnloggedTime, shown, shown_at_most
+from .unlogged import SumBounds, UnloggedTime, bounds_by_other_quota, bounds_by_throttle
 
 CLOSE_MS: Final = 3
 """Largest difference in ms between a prediction and an answer that count as the same."""
@@ -26,9 +26,10 @@ COMPLETED: Final = 3
 
 class Event(NamedTuple):
     """
-    A quota changed, mutations were charged, a request was decided on, or its answer had left.
+    An event of the log.
 
-    In one millisecond in this order.
+    Events of the same millisecond are in the order of their kinds: `CHANGED` (a quota), `MUTATED` (mutations were
+    charged), `DECIDED` (on a request), `COMPLETED` (the answer had left).
     """
 
     at_ms: int
@@ -39,23 +40,23 @@ class Event(NamedTuple):
 
 
 class Plan:
-    """All that does not depend on the results of the replay: the events of a log, and the rules."""
+    """The events of a log and the rules, which are the same for all passes."""
 
     def __init__(self, log: RequestLog, rules: RulesInForce) -> None:
         self._requests = decided(log)
         self.quotas, self._changes = timed(rules, changes_in(log))
         self.rules = rules
         self.delays: dict[Key, int] = {}
-        """Time in ms by which quotas came into force later than the log shows, as inferred."""
+        """Inferred time in ms from a change in the log until the quota came into force."""
         self.fetched = FetchSizes(log, self._requests)
         self.charges = charges_of(self._requests, validate_only=rules.config.client.release.charges_validate_only)
         self.unreadable = log.unreadable
 
     def rules_of(self, kind: QuotaType) -> tuple[RuleTable, Mapping[QuotaEntity, int]]:
         """
-        Return all rules of a kind, and the moments of those that the log shows.
+        Return all rules of a kind, and the times of the rules that the log shows to be set, epoch ms.
 
-        All other rules were there before the log began.
+        All other rules were in force before the log began.
         """
         rules = QuotaRules({entity: value for (of_kind, entity), value in self.quotas.items() if of_kind is kind})
         changed_at: dict[QuotaEntity, int] = {}
@@ -69,17 +70,12 @@ class Plan:
         """
         Return the events in order.
 
-        `earlier_ms` has the ms by which requests were decided on before the time in the log, by line.
+        `earlier_ms` has the ms by which decisions on requests were earlier than in the log, by line.
         """
-        events = [
-            Event(
-                change.at_ms + (0 if change.value is None else self.delays.get(change.key, 0)),
-                CHANGED,
-                0,
-                change=change,
-            )
-            for change in self._changes
-        ]
+        events: list[Event] = []
+        for change in self._changes:
+            delay_ms = 0 if change.value is None else self.delays.get(change.key, 0)
+            events.append(Event(change.at_ms + delay_ms, CHANGED, 0, change=change))
         for logged in self._requests:
             line = logged.line
             request = replace(logged, decided_ms=logged.decided_ms - earlier_ms[line]) if line in earlier_ms else logged
@@ -92,19 +88,18 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One answer, predicted and reported."""
+    """The predicted and the reported throttle of one answer."""
 
     request: Request
     prediction: Prediction
     reported_by: QuotaType
-    """
-    The quota that the reported throttle is attributed to; without a reported throttle, the quota that the replay names.
-    """
+    """Quota that the reported throttle is attributed to; without one, the quota with the longest prediction."""
     known: bool
     """
-    False for a throttled Fetch of unknown size: its throttle may be the byte rate's.
+    False if the throttle cannot be predicted.
 
-    It is also False for the first throttle of a bucket, which shows the content of the bucket when the log begins.
+    That is so for a throttled Fetch of unknown size, and for the throttle from which the tokens of a bucket were
+    inferred.
     """
 
     @property
@@ -121,7 +116,7 @@ class Comparison:
         return self.prediction.bytes_of is kind
 
     def close(self, kind: QuotaType) -> bool:
-        """Return whether a quota's prediction is near the answer, or, where another quota gave it, not longer."""
+        """Return whether a quota's prediction is near the answer, or not longer if another quota caused the answer."""
         error_ms = self.prediction.by(kind) - self.reported_ms
         least_ms = -CLOSE_MS if self.reported_by is kind else -self.reported_ms
         return least_ms <= error_ms <= CLOSE_MS
@@ -129,13 +124,13 @@ class Comparison:
 
 class Replay:
     """
-    Charges each request, compares the throttles, and learns from the answer what the log leaves out.
+    One pass over a log, which charges requests, compares throttles, and learns from the answers.
 
     Args:
-        plan: what happens.
-        earlier_ms: as of `Plan.events`.
-        time: what is known of unlogged time; learns.
-        infer: whether answers put the sensors right.
+        plan: events and rules.
+        earlier_ms: as in `Plan.events`.
+        time: known thread time that the log leaves out; it is changed.
+        infer: whether answers correct the sensors.
 
     """
 
@@ -170,35 +165,34 @@ class Replay:
                     yield comparison
 
     def _decide(self, request: Request) -> Comparison:
+        """Charge a request, learn from its answer, and return the comparison."""
         broker = self._broker
         broker.expire(request.decided_ms)
-        fetches = request.api_key == ApiKey.FETCH and not request.exempt
+        is_fetch = request.api_key == ApiKey.FETCH and not request.exempt
         fetched = None
-        if fetches:
+        if is_fetch:
             max_bytes = broker.most_fetched(request)
             fetched = self._plan.fetched.size(request.line, max_bytes)
         prediction = broker.decide(request, fetched)
         reported_by = attributed(request, prediction, broker.limited(request), broker.longest_request_ms)
-        throttled = request.throttle_ms > 0
-        self._date(request, prediction, by_bytes=throttled and reported_by is prediction.bytes_of)
+        is_throttled = request.throttle_ms > 0
+        self._learn_moments(request, prediction, by_bytes=is_throttled and reported_by is prediction.bytes_of)
         sensor = broker.request_sensor(request)
         if sensor is not None and not request.exempt:
             self._time.handled(sensor[0], request, sensor[1].config)
             if self._infer and not request.forwarded:
                 self._learn(request, reported_by, *sensor)
-        lost = fetches and fetched is None and throttled
-        shows = broker.shows_bucket(request)
+        has_unknown_size = is_fetch and fetched is None and is_throttled and reported_by is QuotaType.FETCH
+        reveals_bucket = broker.shows_bucket(request) and reported_by is QuotaType.CONTROLLER_MUTATION
         return Comparison(
             request=request,
             prediction=prediction,
-            reported_by=reported_by if throttled else prediction.kind,
-            known=not (
-                (lost and reported_by is QuotaType.FETCH) or (reported_by is QuotaType.CONTROLLER_MUTATION and shows)
-            ),
+            reported_by=reported_by if is_throttled else prediction.kind,
+            known=not has_unknown_size and not reveals_bucket,
         )
 
-    def _date(self, request: Request, prediction: Prediction, *, by_bytes: bool) -> None:
-        """Learn the beginning of the oldest window that a byte rate's throttle was measured from."""
+    def _learn_moments(self, request: Request, prediction: Prediction, *, by_bytes: bool) -> None:
+        """Learn moments of decisions from an answer, if a byte rate caused its throttle (`by_bytes`)."""
         kind = prediction.bytes_of
         sensor = None if kind is None else self._broker.bytes_sensor(request, kind)
         if sensor is not None:
@@ -214,11 +208,11 @@ class Replay:
         percent_held = metric.value(now_ms) * measured_ms / 1000
         quota = metric.config.quota
         if quota is None:
-            evidence = Shown(least=None, most=None)
+            evidence = SumBounds(least=None, most=None)
         else:
-            by_time = reported_by in (QuotaType.REQUEST, QuotaType.CONTROLLER_MUTATION)
-            show = shown if by_time else shown_at_most
+            is_request_throttle = reported_by in (QuotaType.REQUEST, QuotaType.CONTROLLER_MUTATION)
+            bounds_of = bounds_by_throttle if is_request_throttle else bounds_by_other_quota
             window_ms = self._broker.longest_request_ms
-            evidence = show(request.own_ms, window_ms, measured_ms, quota.bound)
+            evidence = bounds_of(request.own_ms, window_ms, measured_ms, quota.bound)
         percent = self._time.answered(name, request, metric.config, percent_held, evidence)
         self._broker.charge_time(request, percent, now_ms)

@@ -21,7 +21,7 @@ Key: TypeAlias = tuple[QuotaType, QuotaEntity]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulesInForce:
-    """Quotas by kind and entity, and the windows they are measured over."""
+    """Quotas by quota type and entity, and the windows that they are measured over."""
 
     quotas: Mapping[Key, float]
     config: QuotaConfig = field(default_factory=QuotaConfig)
@@ -45,7 +45,7 @@ def rules_of_text(text: str) -> RulesInForce:
 
 
 def _rules(quotas: QuotaSet) -> RulesInForce:
-    """Return the rules that apply to requests: rules of addresses count connections, which are in no request log."""
+    """Return the rules that apply to requests; rules for addresses count connections, which no request log has."""
     rules = ((QuotaType.of_quota_key(key), entity, value) for entity, key, value in quotas.items_by_key())
     return RulesInForce(
         quotas={
@@ -69,9 +69,9 @@ class TimedChange:
 
 def changes_in(log: RequestLog) -> list[TimedChange]:
     """
-    Return the changes that a log shows (AlterClientQuotas is a request, too).
+    Return the changes of quotas by AlterClientQuotas in a log, in order of time.
 
-    A forwarded request shows them twice, which changes nothing.
+    The two lines of a forwarded request give the same change twice, which has no effect.
     """
     changes = [
         change
@@ -84,11 +84,11 @@ def changes_in(log: RequestLog) -> list[TimedChange]:
 
 def timed(rules: RulesInForce, changes: list[TimedChange]) -> tuple[Mapping[Key, float], list[TimedChange]]:
     """
-    Return the rules that were in force when the log begins, and their changes since.
+    Return the rules that were in force when the log begins, and the changes that are applied later.
 
-    The file has the rules, and the log has their times. If the log shows that a quota is set to the value in the file,
-    the quota did not exist before, and follows the log. Any other quota of the file existed all the time, whatever the
-    log shows, and a quota that is not in the file never existed.
+    The file of quotas has no times. If the log shows that a quota was set to its value in the file, the quota did not
+    exist before, and follows the changes of the log. Any other quota of the file is taken to have existed all the time,
+    and a quota that is not in the file to have never existed.
     """
     changed_keys = {
         change.key for change in changes if change.value is not None and rules.quotas.get(change.key) == change.value
@@ -98,6 +98,7 @@ def timed(rules: RulesInForce, changes: list[TimedChange]) -> tuple[Mapping[Key,
 
 
 def _changes(message: Line, completed_ms: int) -> Iterator[TimedChange]:
+    """Yield the changes of quotas that an AlterClientQuotas request made."""
     request, response = message.request, message.response
     if not request or not response or request.validate_only:
         return

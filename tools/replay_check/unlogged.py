@@ -1,18 +1,17 @@
 """
-Thread time that the request quota counts and the log leaves out.
+Inference of thread time that the request quota counts and the log leaves out.
 
-Kafka charges a client for its time in network threads, too: for reading the request, for sending the answer, and with
-the first request of a connection for authenticating it. The log has `sendTimeMs`, which is about the second of these
-three.
+Kafka charges a client for time in network threads, too: for reading a request, for sending the answer, and, with the
+first request of a connection, for authentication. The log has only `sendTimeMs`, which is about the time of sending.
 
-All of it can be inferred, because each throttle below a window gives away what the broker's sensor held at that moment:
-a throttle of X ms means (W + X) ms worth of the limit, W being the measured time. So after each answer the replay's
-sensor is put right by what the answer shows; no prediction uses its own answer or a later one. There is one exception.
-The throttles right after a connection was opened are all one window long, which says no more than "at least": what
-authentication took is read from the first answer that shows it whole.
+The other times can be inferred. A throttle that is shorter than a window shows the sum in the broker's sensor: a
+throttle of X ms means a sum of (W + X) ms times the limit, if W is the measured time. After every answer, the replay's
+sensor is corrected by that sum. No prediction uses its own answer or a later one, with one exception. The throttles
+right after a connection was opened are all one window long, and only show a lower bound. So the time of authentication
+is taken from the first answer that shows it completely, and charged in the next pass.
 
-The inferred time is bounded by how much a sensor can hold by what the log shows: without bounds any rule could be
-explained by enough unlogged time, and a comparison that cannot fail proves nothing.
+Corrections are bounded by the time that is plausible for the requests in the log (`PlausibleTime`). Without bounds,
+enough unlogged time could explain any rule, and a comparison that cannot fail proves nothing.
 """
 
 from collections import defaultdict
@@ -29,34 +28,34 @@ PERCENT_PER_MS: Final = 0.1
 """One ms of thread time as the request quota counts it: a thread that is busy for a second is 100 percent."""
 MOST_SHARE: Final = 2.0
 """
-Ms of network thread for each ms of `sendTimeMs`, at most.
+Largest plausible number of ms of network thread for each ms of `sendTimeMs`.
 
-Real brokers charge 0.7 where many answers leave at once, since each waits for
-the others, and up to 1.4 where one leaves alone, since reading the request is charged as well.
+Real brokers charge 0.7 if many answers leave at once and wait for each other, and up to 1.4 if one leaves alone, since
+reading the request is charged, too.
 """
 MOST_OPENING_MS: Final = 100.0
-"""Most ms of network thread for opening and authenticating a connection; a JVM that has just started takes 30."""
+"""Largest plausible number of ms for opening and authenticating a connection; a JVM that has just started takes 30."""
 SHARE: Final = 1.0
-"""Ms of network thread charged for each ms of `sendTimeMs`, until answers show better."""
+"""First guess of the ms of network thread that are charged for each ms of `sendTimeMs`."""
 
 _WEIGHT_MS: Final = 4.0
 """Weight of the first guess of the share, in ms of `sendTimeMs`."""
 _MOST_MS: Final = 1.0
-"""Greatest weight of one answer, in ms."""
+"""Largest weight of one answer, in ms."""
 _LONGEST_MS: Final = 2.0
 """Longest `sendTimeMs` that may be work of a network thread; a longer one includes waiting."""
 _MEMORY: Final = 0.9
-"""Weight of earlier answers that remains after each new one."""
+"""Factor by which a new answer reduces the weight of all earlier ones."""
 _DOUBLINGS: Final = 6
 """Largest number of doublings of a correction."""
 _PLAUSIBLE: Final = 3.0
-"""Greatest plausible share: a higher one is not network time, but something else that was left out."""
+"""Largest plausible share; a larger one has another cause than network time."""
 _WORTH_BOOKING: Final = 0.1
-"""Least percent (1 ms) that is booked: smaller differences are explained by the share."""
+"""Least percent (1 ms) that is booked for the next pass; the share explains smaller differences."""
 
 
 class PlausibleTime:
-    """The least and the most percent that one sensor may hold, over the same windows as the sensor's own."""
+    """Bounds of the percent that one sensor can hold, measured over the same windows as the sensor."""
 
     __slots__ = ("_least", "_most")
 
@@ -65,13 +64,13 @@ class PlausibleTime:
         self._most = WindowedSum()
 
     def handled(self, config: MetricConfig, now_ms: int, thread_ms: float) -> None:
-        """Record that a handler thread was busy, as the log shows."""
+        """Record logged time of a handler thread."""
         percent = thread_ms * PERCENT_PER_MS
         self._least.record(config, percent, now_ms)
         self._most.record(config, percent, now_ms)
 
     def sent(self, config: MetricConfig, now_ms: int, send_ms: float, *, opened: bool) -> None:
-        """Record that an answer has left, and whether a connection was `opened` for its request."""
+        """Record the plausible network time of an answer; `opened` if its request was the first of a connection."""
         most_ms = send_ms * MOST_SHARE + (MOST_OPENING_MS if opened else 0.0)
         self._least.record(config, 0.0, now_ms)
         self._most.record(config, most_ms * PERCENT_PER_MS, now_ms)
@@ -82,8 +81,8 @@ class PlausibleTime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """Bounds of the sum in the broker's sensor, in percent, as an answer shows them; None for an unknown bound."""
+class SumBounds:
+    """Bounds of the sum in the broker's sensor, in percent, that follow from an answer; None for an unknown bound."""
 
     least: float | None
     most: float | None
@@ -102,42 +101,47 @@ class Shown:
         return 0.0
 
 
-def shown(throttle_ms: int, window_ms: int, measured_ms: int, bound: float) -> Shown:
+def bounds_by_throttle(throttle_ms: int, window_ms: int, measured_ms: int, bound: float) -> SumBounds:
     """
-    Return the bounds that a request throttle gives.
+    Return the bounds of the sensor's sum that follow from a throttle of the request quota.
 
-    `window_ms` is the longest there is, `measured_ms` and `bound` are the sensor's.
+    Args:
+        throttle_ms: throttle time in the answer.
+        window_ms: length of a window, which is the longest throttle time.
+        measured_ms: time that the sensor's rate is measured over.
+        bound: limit in percent.
+
     """
     if throttle_ms <= 0:
-        return Shown(least=None, most=bound * measured_ms / 1000)
+        return SumBounds(least=None, most=bound * measured_ms / 1000)
     lower = bound * (measured_ms + throttle_ms - 0.5) / 1000
     if throttle_ms >= window_ms:
-        return Shown(least=lower, most=None)
-    return Shown(least=lower, most=lower + bound / 1000)
+        return SumBounds(least=lower, most=None)
+    return SumBounds(least=lower, most=lower + bound / 1000)
 
 
-def shown_at_most(throttle_ms: int, window_ms: int, measured_ms: int, bound: float) -> Shown:
-    """Return the bounds that the throttle of another quota gives: the request quota's was not longer."""
+def bounds_by_other_quota(throttle_ms: int, window_ms: int, measured_ms: int, bound: float) -> SumBounds:
+    """Return the bounds that follow from the throttle of another quota, as the request quota's was not longer."""
     if throttle_ms >= window_ms:
-        return Shown(least=None, most=None)
-    return Shown(least=None, most=bound * (measured_ms + throttle_ms + 0.5) / 1000)
+        return SumBounds(least=None, most=None)
+    return SumBounds(least=None, most=bound * (measured_ms + throttle_ms + 0.5) / 1000)
 
 
 @dataclass(slots=True)
 class SensorTime:
-    """Results for one sensor."""
+    """Inferred time of one sensor. An answer is exact if it determines the sensor's sum (`SumBounds.exact`)."""
 
     share_sum: float = SHARE * _WEIGHT_MS
     share_weight: float = _WEIGHT_MS
     sent_ms: float = 0.0
-    """Sent time in ms since the last answer that determined the sum."""
+    """Sum of `sendTimeMs` since the last exact answer."""
     put_right: float = 0.0
-    """Percent by which the sensor was corrected since then."""
+    """Percent by which the sensor was corrected since the last exact answer."""
     too_much: int = 0
-    """Answers since then that showed too much in the sensor."""
+    """Number of answers since the last exact one that showed too much in the sensor."""
     plausible: PlausibleTime = field(default_factory=PlausibleTime)
     origin: int | None = None
-    """The line after which the log first left out time since then, if there is one."""
+    """First line since the last exact answer after which time may be missing: a connection was opened, or corrected."""
 
     @property
     def share(self) -> float:
@@ -146,9 +150,10 @@ class SensorTime:
 
     def step(self, missing: float) -> float:
         """
-        Return the correction.
+        Return the correction of a sensor that lacks `missing` percent.
 
-        It is doubled for each time in a row that the sensor had too much, as false alarms would add up otherwise.
+        If the sensor had too much several times in a row, the correction is doubled each time. Otherwise corrections
+        that were too high would add up.
         """
         if missing >= 0:
             return missing
@@ -156,7 +161,7 @@ class SensorTime:
         return float(missing * 2 ** min(self.too_much, _DOUBLINGS))
 
     def learn(self) -> None:
-        """Learn the share from the percent by which the sensor was corrected."""
+        """Correct the share by the corrections of the sensor."""
         if self.sent_ms <= 0:
             return
         share = self.share + self.put_right / PERCENT_PER_MS / self.sent_ms
@@ -169,20 +174,20 @@ class SensorTime:
 @dataclass(slots=True)
 class UnloggedTime:
     """
-    Results for all sensors, in one pass over a log.
+    Inferred time of all sensors in one pass over a log.
 
     Args:
-        booked: percent left out by the line after which they are charged, from an earlier pass.
-        share: the first guess of each sensor's share.
+        booked: percent that an earlier pass found missing, by the line after which they are charged.
+        share: first guess of the share of all sensors.
 
     """
 
     booked: Mapping[int, float] = field(default_factory=dict)
     share: float = SHARE
     found: dict[int, float] = field(default_factory=lambda: defaultdict(float))
-    """Percent booked for the next pass."""
+    """Percent that this pass found missing, for the next pass, by line."""
     total: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    """Percent that were left out of the log, `sendTimeMs` and all, by sensor."""
+    """Percent of all network time, logged or not, by sensor."""
     _sensors: dict[str, SensorTime] = field(default_factory=dict)
     _connections: set[str] = field(default_factory=set)
 
@@ -191,7 +196,7 @@ class UnloggedTime:
         return self._sensors.setdefault(name, SensorTime(share_sum=self.share * _WEIGHT_MS))
 
     def completed(self, name: str, request: Request, config: MetricConfig) -> float:
-        """Return the percent to charge a sensor for when an answer has left."""
+        """Return the percent to charge to a sensor when the answer to a request has left."""
         sensor = self.sensor(name)
         opened = request.connection not in self._connections
         sensor.plausible.sent(config, request.completed_ms, request.send_ms, opened=opened)
@@ -206,12 +211,12 @@ class UnloggedTime:
         return percent
 
     def handled(self, name: str, request: Request, config: MetricConfig) -> None:
-        """Record that a sensor was charged for the time that the log shows."""
+        """Record that the logged time of a request was charged to a sensor."""
         plausible = self.sensor(name).plausible
         plausible.handled(config, request.decided_ms, request.thread_ns / NS_PER_MS)
 
-    def answered(self, name: str, request: Request, config: MetricConfig, percent: float, evidence: Shown) -> float:
-        """Return the percent by which to correct a sensor. `evidence` has the bounds that an answer gave."""
+    def answered(self, name: str, request: Request, config: MetricConfig, percent: float, evidence: SumBounds) -> float:
+        """Return the correction, in percent, of a sensor that holds `percent`; an answer gave the bounds `evidence`."""
         sensor = self.sensor(name)
         lower, upper = sensor.plausible.bounds(config, request.decided_ms)
         target = percent + sensor.step(evidence.missing(percent))
@@ -226,13 +231,14 @@ class UnloggedTime:
 
     def average_share(self) -> float:
         """Return the mean share over all sensors that learned one, for the next pass."""
-        learned = [s for s in self._sensors.values() if s.share_weight != _WEIGHT_MS]
+        learned = [sensor for sensor in self._sensors.values() if sensor.share_weight != _WEIGHT_MS]
         weight = sum(sensor.share_weight for sensor in learned)
         if not weight:
             return self.share
         return sum(sensor.share_sum for sensor in learned) / weight
 
     def _settle(self, sensor: SensorTime) -> None:
+        """Book the corrections since the last exact answer, or learn the share from them, and start again."""
         if sensor.origin is not None and sensor.put_right > _WORTH_BOOKING:
             self.found[sensor.origin] += sensor.put_right
         elif sensor.origin is None or sensor.put_right < 0:
