@@ -86,7 +86,7 @@ def test_states_are_sent_to_the_service_manager(tmp_path: Path, bound: str, name
     name = f"{tmp_path}/notify"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         listening.bind(f"{bound}{name}")
-        listening.settimeout(5)
+        listening.settimeout(60)
         notify(READY, {"NOTIFY_SOCKET": f"{named}{name}"})
         assert listening.recv(100) == b"READY=1"
 

@@ -154,7 +154,7 @@ class ClosesItself(ThrottleCallback):
         self.closed = threading.Event()
 
     def end_throttling(self) -> None:
-        self.thread.result(10).close()
+        self.thread.result(60).close()
         self.closed.set()
 
 

@@ -56,7 +56,7 @@ def opened(page: DriverPage, count: int) -> Iterator[list[socket.socket]]:
         connections = [stack.enter_context(socket.socket()) for _ in range(count)]
         for connection in connections:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
-            connection.settimeout(10)
+            connection.settimeout(60)
             connection.connect(("127.0.0.1", page.port))
         yield connections
 

@@ -213,7 +213,7 @@ async def test_what_arrived_is_acknowledged_at_once(monkeypatch: pytest.MonkeyPa
         await writer.drain()
 
     async with serving(behave) as url:
-        target = HttpTarget(url=url, timeout_seconds=5)
+        target = HttpTarget(url=url, timeout_seconds=60)
         assert await by_session(target) == b"ab"
 
 
