@@ -34,6 +34,8 @@ from benchmarks.process import peak_mib
 MEBIBYTE = 1 << 20
 _PAUSE_SECONDS = 1.1
 """Between two scrapes: longer than a collection is shown again."""
+_TIMEOUT_SECONDS = 10.0
+"""Timeout of a scrape that the exporter receives, as from Prometheus."""
 _LATE_SECONDS = 10.0
 """A scrape that takes longer is lost, as it is for Prometheus."""
 _PROGRAM = f"""
@@ -158,7 +160,7 @@ async def run(attack: str | None, scrapes: int, clients: int) -> Figures:
 async def _scraped(process: Process, url: str, scrapes: int, clients: int) -> Figures:
     lost, took = 0, list[float]()
     timeout = aiohttp.ClientTimeout(total=_LATE_SECONDS)
-    headers = {"X-Prometheus-Scrape-Timeout-Seconds": f"{_LATE_SECONDS:g}"}
+    headers = {"X-Prometheus-Scrape-Timeout-Seconds": f"{_TIMEOUT_SECONDS:g}"}
     async with aiohttp.ClientSession(timeout=timeout, headers=headers) as session:
         for _ in range(scrapes):
             started = time.monotonic()
