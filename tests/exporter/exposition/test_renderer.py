@@ -168,7 +168,7 @@ def broken(state: Snapshot) -> Snapshot:
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(seed=st.integers(0, 1 << 64), cluster=st.sampled_from((None, "prod", 'a"\\\n')) | texts)
 def test_bytes_are_those_of_the_client_library(seed: int, cluster: str | None) -> None:
     """Both formats equal the text of prometheus_client, whatever was shown, skipped or failed before."""

@@ -291,7 +291,7 @@ steps = st.builds(
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(60), phases=(Phase.explicit, Phase.generate))
+@settings(max_examples=examples(30), phases=(Phase.explicit, Phase.generate))
 @given(
     rules=st.sampled_from(RULES), start=st.lists(edits, max_size=12), history=st.lists(steps, min_size=8, max_size=12)
 )

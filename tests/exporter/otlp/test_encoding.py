@@ -30,6 +30,7 @@ from tests.exporter.examples import NOW, limits, snapshot, usage
 from tests.exporter.exposition.oracle import series_of
 from tests.exporter.otlp.messages import metrics, points, pushed, scraped
 from tests.exporter.otlp.snapshots import hostile, many, varied
+from tests.strategies import examples
 
 from quotascope.exporter.exposition import own_version
 from quotascope.exporter.exposition.rows import label_names
@@ -267,7 +268,7 @@ class History:
         return self._random.choices(choices, k=len(self._layout))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(20))
 @given(seed=st.integers(0, 2**32), cluster=st.sampled_from((None, "prod", "\udfff")))
 def test_any_history_is_as_scraped(seed: int, cluster: str | None) -> None:
     """Pushes have the names, attributes and values of the page for any history of a cluster."""

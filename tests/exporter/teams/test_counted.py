@@ -13,6 +13,7 @@ from tests.exporter.examples import NOW, health, snapshot, team, usage
 
 from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.snapshot import Snapshot
+from quotascope.exporter.snapshot.teams import TeamSums
 from quotascope.exporter.teams import TeamAdder, TeamCounter
 from quotascope.exporter.teams.counted import LONGEST_S
 from quotascope.metrics.kafka.entities import QuotaType
@@ -36,11 +37,16 @@ class Counting:
         self._counter, self.adder = TeamCounter(), TeamAdder(TEAMS)
         self.last = snapshot()
 
-    def count(self, state: Snapshot, at: float) -> dict[str, float]:
-        """Return the counters after a collection at some steady seconds."""
+    def collected(self, state: Snapshot, now_seconds: float) -> TeamSums:
+        """Return the sums after a collection at some steady seconds."""
         sums = self.adder.add_up(state)
-        sums = self._counter.count(sums, self.adder.usage_on_fresh_nodes(state, sums), state, at)
+        sums = self._counter.count(sums, self.adder.usage_on_fresh_nodes(state, sums), state, now_seconds)
         self.last = replace(state, teams=sums)
+        return sums
+
+    def count(self, state: Snapshot, now_seconds: float) -> dict[str, float]:
+        """Return the counters after a collection at some steady seconds."""
+        self.collected(state, now_seconds)
         return self.series()
 
     def series(self) -> dict[str, float]:
@@ -140,14 +146,14 @@ def test_another_file_of_teams_keeps_the_counters_of_the_same_names() -> None:
 @given(st.lists(st.tuples(st.floats(0, 1e9), st.floats(0.001, 200)), max_size=20))
 def test_counters_never_go_back(steps: list[tuple[float, float]]) -> None:
     """Counters never decrease, and are the sum of rates times seconds over all but too long pauses."""
-    counting, at, naive = Counting(), 0.0, 0.0
-    counting.count(moving(0.0), at)
-    before = 0.0
+    counting, now_seconds, naive = Counting(), 0.0, 0.0
+    place = counting.collected(moving(0.0), now_seconds).names.index("payments")
+    counted = [0.0]
     for rate, pause in steps:
-        at += pause
-        passed = at - (at - pause)
+        now_seconds += pause
+        passed = now_seconds - (now_seconds - pause)
         naive += rate * passed if passed <= LONGEST_S else 0.0
-        produced = counting.count(moving(rate), at)["produced_bytes_total payments"]
-        assert produced >= before
-        before = produced
-    assert before == pytest.approx(naive, rel=1e-6, abs=1e-3)
+        counted.append(counting.collected(moving(rate), now_seconds).bytes[QuotaType.PRODUCE][place])
+    assert counted == sorted(counted)
+    assert counted[-1] == pytest.approx(naive, rel=1e-6, abs=1e-3)
+    assert counting.series()["produced_bytes_total payments"] == counted[-1]

@@ -61,8 +61,12 @@ async def test_one_client_does_not_take_all_places() -> None:
 
     Scrapes of another client are answered, each refusal counted and the first logged.
     """
+
+    async def answer(request: web.Request) -> web.Response:
+        return await large(request) if request.remote == "127.0.0.2" else web.Response(text="answered")
+
     with capture_logs() as lines:
-        async with serving(large) as served:
+        async with serving(answer) as served:
             served.server._access._answers.most_bytes = 1 << 30  # so that the places are what is scarce
             async with not_reading(served.url, "127.0.0.2", 60):
                 statuses = [await scrape(served.url) for _ in range(45)]

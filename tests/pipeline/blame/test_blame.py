@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.pipeline.report.reader import PLAIN, Reader
 from tests.pipeline.report.results import HOSTILE
 from tests.pipeline.table.rows import append
+from tests.strategies import examples
 
 from quotascope.pages.report import html
 from quotascope.pipeline.blame.culprits import busy_times, matrix_of
@@ -242,7 +243,7 @@ def test_busy_times_of_every_pool_client_and_slot(tmp_path: Path) -> None:
     ]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(10))
 @given(piece_s=st.integers(1, 40), more=st.sampled_from([0, 3_000_000]))
 def test_pieces_are_the_whole(waiting: Table, piece_s: int, more: int) -> None:
     """Sums of pieces, each with the requests that its waits need, add up to the whole's."""

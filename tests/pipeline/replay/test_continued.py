@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.builders.requests import CREATE_TOPICS, PRODUCE, Request
 from tests.pipeline.replay.histories import KEYS, candidate, history, quota_sets, requests
 from tests.pipeline.replay.sums import SUMS, summed
-from tests.strategies import EPOCH_MS
+from tests.strategies import EPOCH_MS, examples
 
 from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity
 from quotascope.metrics.kafka.release import KafkaRelease
@@ -66,7 +66,7 @@ EVERY = [candidate(ALL_TYPES, mutation_policy=policy) for policy in MutationPoli
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     st.lists(st.one_of(*[dense] * 12, requests, requests, refused, refused, long_gaps), min_size=20, max_size=60),
     st.lists(st.integers(0, 60), min_size=1, max_size=4),
@@ -91,7 +91,7 @@ def test_parts_are_the_whole(made: list[Request], cuts: list[int], candidates: l
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.lists(requests, min_size=2, max_size=30), st.integers(1, 29), tried)
 def test_a_clock_that_goes_back(made: list[Request], cut: int, tried_one: Candidate) -> None:
     """Requests that come after their broker's time are decided at once, at that time, and all are counted."""
