@@ -38,11 +38,14 @@ DYNAMIC: Final = {
     "follower.replication.throttled.rate": "1000000",
 }
 CONFIG: Final = {"objectives": [{"name": "alice", "objective_percent": 99, "user": "alice"}]}
-"""Configuration of the alerts: with an objective, and a team that owns all entities, there are all rules."""
+"""Configuration of the alerts: with an objective and a team there are all rules."""
 TEAMS: Final = """
+# the clients of the scene, all limited: what the shared broker remembers of other tests may be unlimited
 teams:
   - team: platform
-    clients: [{user_pattern: .*}]
+    clients:
+      - {user_pattern: "alice|bob|carol|svc:team a"}
+      - {client_id_pattern: "scene-.*"}
     produce_bytes_per_second: 1000000
     fetch_bytes_per_second: 1000000
     request_threads: 1
