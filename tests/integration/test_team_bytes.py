@@ -38,10 +38,12 @@ def test_sums_are_those_of_the_rates_that_the_brokers_report(truth: Truth) -> No
 def test_counters_are_the_bytes_of_the_brokers(truth: Truth) -> None:
     """As near as rates can be, which are too high by the half of a request."""
     assert truth.moves
+    # the rate at the end of a pause between scrapes stands for all of it, and rates differ by a tenth
+    near = NEAR + 0.1 * truth.longest_pause / truth.seconds
     for kind in BOTH:
         for sums in truth.counted:
             assert {team for team, amount in sums[kind].items() if amount} == set(ROLES)
-            assert -NEAR <= truth.total(sums, kind) / truth.brokers[kind] - 1 <= truth.excess + NEAR
+            assert -near <= truth.total(sums, kind) / truth.brokers[kind] - 1 <= truth.excess + near
 
 
 def test_request_logs_have_the_bytes_of_the_brokers(truth: Truth) -> None:

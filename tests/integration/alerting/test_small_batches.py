@@ -82,7 +82,7 @@ def test_a_client_with_short_throttles_has_its_alert(
             assert re.search(" on broker .* since ", annotations["description"])
             return annotations
 
-        annotations = eventually(fires, seconds=60)
+        annotations = eventually(fires, seconds=120)
         (_, delay), *_ = eventually(
             lambda: some(
                 watch.prometheus.query(f"max(avg_over_time(kafka_quota_throttle_time_seconds{of_client}[10s]))")
