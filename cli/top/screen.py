@@ -115,7 +115,9 @@ def entity_table(
     rows: Sequence[EntityUsage], trails: Trails, width: int, snapshot: Snapshot, teams: TeamFinder | None = None
 ) -> Table:
     """Return a row for each entity of a node; a narrow terminal shows fewer columns."""
-    lately = UsageColumn(header="last 5 minutes", cell=lambda usage, style: _Trail(trails.of(usage), style), width=20)
+    lately = UsageColumn(
+        header="last 5 minutes", cell=lambda usage, style: _Trail(trails.utilization(usage), style), width=20
+    )
     shadow = shadow_column(snapshot)
     digits = max((len(one_line(usage.broker)) for usage in snapshot.nodes), default=0)
     node = replace(NODE, width=max(len(NODE.header), min(digits, NODE.width or 0)))

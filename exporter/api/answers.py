@@ -210,7 +210,7 @@ def entities_document(result: QueryResult) -> EntitiesDocument:
             ListedEntity(
                 **_fields(entity),
                 team=result.teams.of(usage.entity),
-                recent=list(map(finite, result.trails.of(usage))),
+                recent=list(map(finite, result.trails.utilization(usage))),
             )
             for entity, usage in zip(entities, result.rows, strict=False)
         ],

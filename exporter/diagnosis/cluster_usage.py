@@ -1,8 +1,8 @@
 """
-What an entity uses of its quota on the whole cluster.
+Computes the usage of an entity on the whole cluster.
 
-Kafka enforces a limit on each broker by itself. So an entity may use as many times its limit as there are brokers, if
-its traffic is spread over all of them.
+Kafka enforces a limit on each broker separately. So an entity whose traffic is spread over all brokers may use its
+limit on each of them.
 """
 
 from __future__ import annotations
@@ -36,16 +36,17 @@ class ClusterUsage:
     user: str
     client_id: str
     usage: float | None
-    """The sum over nodes, in the units of ``Entity.limit``; None where no node gave one."""
+    """The sum over nodes, in the units of ``Entity.limit``; None if no node reports one."""
     complete: bool
-    """False if the usage on some node is unknown, so that the sum is the least that it can be."""
+    """False if the usage on a node is unknown, so that the sum is a lower bound."""
     limit: float | None
     """
-    The sum of its limits on all brokers; for controller mutations that of the active controller. None when it is
-    unlimited or unknown, as ``limit_state`` says.
+    The sum of its limits on all brokers, for controller mutations the limit on the active controller.
+
+    None if it is unlimited or unknown, as ``limit_state`` shows.
     """
     limit_at_least: float | None
-    """The sum of those that are known, where the limit on some broker is unknown; None where none is known."""
+    """The sum of the known limits, if the limit on a broker is unknown; None if no limit is known."""
     limit_state: LimitState
     largest_broker: str | None
     """
@@ -55,51 +56,56 @@ class ClusterUsage:
     """The part of the usage that ``largest_broker`` has."""
     stranded: float | None
     """
-    The sum of its limits on brokers that have measured nothing of it for an hour, so that no traffic of then could use
-    them. None when it is unlimited or its limit unknown, while no broker is certain to show it, as one that was started
-    within the hour, and for controller mutations.
+    The sum of its limits on brokers that have measured nothing of it for an hour, so that its traffic cannot use them.
+
+    None if it is unlimited or its limit is unknown, while no broker is certain to show it, and for controller
+    mutations. A broker that was started within the hour is not certain to show it.
     """
     stranded_complete: bool
-    """False if some broker may have measured it without showing it: ``stranded`` is the least that it can be."""
+    """False if a broker may have measured it without showing it, so that ``stranded`` is a lower bound."""
     stranded_brokers: tuple[str, ...]
-    """Node ids of these brokers."""
+    """Node ids of the brokers with a stranded limit."""
     fairness: float | None
     """
-    Jain's index of the usage over all brokers: 1 if all have the same, 1 / brokers if one has all. None for fewer than
-    two brokers, without usage, where it is unknown on one, and for controller mutations.
+    Jain's index of the usage over all brokers: 1 if all have the same usage, 1 / brokers if one broker has all of it.
+
+    None for fewer than two brokers, without usage, if the usage on a broker is unknown, and for controller mutations.
     """
 
 
 def cluster_usages(snapshot: Snapshot, usages: Usages) -> Iterator[ClusterUsage]:
-    """Yield the usage on the cluster of each entity that has one of these rows, in their order."""
-    seen = set[tuple[QuotaType, str, str]]()
+    """Yield the usage on the cluster of each entity in ``usages``, in their order."""
+    yielded = set[tuple[QuotaType, str, str]]()
     columns, visibility = usages.columns, Visibility.of(snapshot)
     for row in usages.rows.tolist():
         entity: Entity = columns.layout.entities[row]
         key = entity.quota_type, entity.user, entity.client_id
-        if entity.tags is None and key not in seen:
-            seen.add(key)
+        if entity.tags is None and key not in yielded:
+            yielded.add(key)
             yield _cluster_usage(snapshot, visibility, columns, row)
 
 
 def _cluster_usage(snapshot: Snapshot, visibility: Visibility, columns: Columns, row: int) -> ClusterUsage:
-    entities, own = columns.layout.entities, columns.layout.own
-    entity: Entity = entities[row]
-    begin, end = row, row + 1  # the rows of an entity are together, by node
-    while begin > own.start and _is_same(entities[begin - 1], entity):
+    """Return the usage on the cluster of the entity in a row."""
+    all_entities, own = columns.layout.entities, columns.layout.own
+    entity: Entity = all_entities[row]
+    begin, end = row, row + 1  # a layout has the rows of an entity together
+    while begin > own.start and _is_same(all_entities[begin - 1], entity):
         begin -= 1
-    while end < own.stop and _is_same(entities[end], entity):
+    while end < own.stop and _is_same(all_entities[end], entity):
         end += 1
-    amounts = columns.usage[begin:end]
-    known_amounts = amounts[np.isfinite(amounts)]
-    total = float(known_amounts.sum()) if known_amounts.size else None
-    limit = _limit(snapshot, entities[begin:end].tolist())
-    largest = begin + int(np.nanargmax(amounts)) if known_amounts.size else begin
-    share = float(columns.usage[largest]) / total if total and total > 0 else None
-    single = end - begin == 1 and snapshot.enforcers in {None, 1}
-    has_largest = share is not None and isfinite(share) and not single
-    complete = known_amounts.size == end - begin and not snapshot.incomplete
-    place = _place(snapshot, visibility, entities[begin:end].tolist())
+    entities: list[Entity] = all_entities[begin:end].tolist()
+    usages = columns.usage[begin:end]
+    known_usages = usages[np.isfinite(usages)]
+    total = float(known_usages.sum()) if known_usages.size else None
+    largest = int(np.nanargmax(usages)) if known_usages.size else 0
+    share = float(usages[largest]) / total if total and total > 0 else None
+    is_only_broker = len(entities) == 1 and snapshot.enforcers in {None, 1}
+    has_largest = share is not None and isfinite(share) and not is_only_broker
+    complete = known_usages.size == len(entities) and not snapshot.incomplete
+    limit = _limit(snapshot, entities)
+    absence = _absence(snapshot, visibility, entities)
+    has_stranded = absence.visible and limit.on_each is not None
     return ClusterUsage(
         quota_type=entity.quota_type,
         user=entity.user,
@@ -111,10 +117,10 @@ def _cluster_usage(snapshot: Snapshot, visibility: Visibility, columns: Columns,
         limit_state=limit.state,
         largest_broker=entities[largest].broker if has_largest else None,
         largest_share=share if has_largest else None,
-        stranded=None if not place.visible or limit.of_each is None else limit.of_each * len(place.without),
-        stranded_complete=place.complete and limit.of_each is not None,
-        stranded_brokers=() if limit.of_each is None else place.without,
-        fairness=_fairness(amounts, snapshot.enforcers) if complete and place.located else None,
+        stranded=(limit.on_each or 0.0) * len(absence.brokers) if has_stranded else None,
+        stranded_complete=absence.complete and limit.on_each is not None,
+        stranded_brokers=() if limit.on_each is None else absence.brokers,
+        fairness=_fairness(usages, snapshot.enforcers) if complete and absence.located else None,
     )
 
 
@@ -124,12 +130,13 @@ class _Limit(NamedTuple):
     total: float | None
     state: LimitState
     at_least: float | None = None
-    of_each: float | None = None
-    """The limit that it has on each broker, None where they differ or some are unknown."""
+    """The sum of the known limits, if others are unknown."""
+    on_each: float | None = None
+    """The limit on each broker; None if the limits differ or one is unknown."""
 
 
 def _limit(snapshot: Snapshot, entities: list[Entity]) -> _Limit:
-    """Return the sum of the limits of an entity on all brokers, of which some may not have seen it."""
+    """Return the limits of an entity on all brokers, from the entity on the brokers that have measured it."""
     states = {entity.limit_state for entity in entities}
     limits = {entity.limit for entity in entities}
     certain, count = len(snapshot.enforcing_brokers), snapshot.enforcers
@@ -137,36 +144,37 @@ def _limit(snapshot: Snapshot, entities: list[Entity]) -> _Limit:
         certain = count = 1
     if LimitState.UNLIMITED in states:
         return _Limit(None, LimitState.UNKNOWN if LimitState.UNKNOWN in states else LimitState.UNLIMITED)
-    known = limits - {None}
-    if count is None or len(limits) > 1 or not known:
-        (limit,) = known if len(known) == 1 and certain else (None,)
-        return _Limit(None, LimitState.UNKNOWN, at_least=None if limit is None else limit * certain)
-    (limit,) = known
-    return _Limit(None if limit is None else limit * count, LimitState.LIMITED, of_each=limit)
+    known_limits = [limit for limit in limits if limit is not None]
+    if count is None or len(limits) > 1 or not known_limits:
+        at_least = known_limits[0] * certain if len(known_limits) == 1 and certain else None
+        return _Limit(None, LimitState.UNKNOWN, at_least=at_least)
+    (limit,) = known_limits
+    return _Limit(limit * count, LimitState.LIMITED, on_each=limit)
 
 
-class _Place(NamedTuple):
-    """The brokers that have not seen an entity."""
+class _Absence(NamedTuple):
+    """The brokers that have not measured an entity."""
 
-    without: tuple[str, ...] = ()
-    """Brokers that would show the entity, also if they had measured it an hour ago, and do not."""
+    brokers: tuple[str, ...] = ()
+    """Brokers that would show the entity if they had measured it within the last hour, and do not."""
     visible: bool = False
-    """True if it is known of any broker whether it has seen the entity."""
+    """True if a broker is known to have measured the entity, or not."""
     complete: bool = False
     """True if that is known of all brokers."""
     located: bool = False
     """True if all brokers would show the entity if they measured it now."""
 
 
-def _place(snapshot: Snapshot, visibility: Visibility, entities: list[Entity]) -> _Place:
+def _absence(snapshot: Snapshot, visibility: Visibility, entities: list[Entity]) -> _Absence:
+    """Return the brokers that have not measured an entity, from the entity on the other brokers."""
     entity = entities[0]
     kind = EntityKind.of(entity.user, entity.client_id)
     if kind is None or entity.quota_type is QuotaType.CONTROLLER_MUTATION or snapshot.unsent:
-        return _Place()
+        return _Absence()
     brokers = visibility.shown_on(entity.quota_type, kind)
     present = brokers & {entity.broker for entity in entities}
     known = present | (brokers - visibility.without_memory(snapshot.taken_at))
-    return _Place(
+    return _Absence(
         tuple(sorted(known - present, key=node_order)),
         visible=bool(known),
         complete=len(known) == snapshot.enforcers,
@@ -174,13 +182,14 @@ def _place(snapshot: Snapshot, visibility: Visibility, entities: list[Entity]) -
     )
 
 
-def _fairness(amounts: Floats, brokers: int | None) -> float | None:
-    """Return Jain's index of the amounts of some brokers and of zero for all others; None where there is none."""
-    (index,) = jain_index(amounts[np.newaxis], brokers or 0).tolist()
+def _fairness(usages: Floats, brokers: int | None) -> float | None:
+    """Return Jain's index of the usages on brokers, with no usage on all others; None if it is undefined."""
+    (index,) = jain_index(usages[np.newaxis], brokers or 0).tolist()
     return index if isfinite(index) else None
 
 
 def _is_same(one: Entity, other: Entity) -> bool:
+    """Return whether two entities differ in their nodes alone."""
     return (one.quota_type, one.user, one.client_id) == (other.quota_type, other.user, other.client_id)
 
 
@@ -188,8 +197,8 @@ def cluster_sentence(usage: ClusterUsage, *, named: bool = True) -> str:
     """
     Return the usage on the cluster in words, with the entity if it is ``named``.
 
-    ``produce, user alice: cluster 34.0 MB/s of at most 60.0 MB/s; broker 2 has 80% of it, fairness 0.49``, then the
-    stranded part and its brokers.
+    An example is ``produce, user alice: cluster 34.0 MB/s of at most 60.0 MB/s; broker 2 has 80% of it, fairness
+    0.49``. The stranded part and its brokers follow.
     """
     kind = usage.quota_type
     amount = UNKNOWN_NUMBER if usage.usage is None else measured(kind, usage.usage, usage.limit)
@@ -217,7 +226,7 @@ def cluster_sentence(usage: ClusterUsage, *, named: bool = True) -> str:
 
 
 def cluster_lines(snapshot: Snapshot, counts: Callable[[Entity], bool]) -> list[str]:
-    """Return a sentence for each measured entity that counts."""
+    """Return a sentence for each measured entity for which ``counts`` returns True."""
     measured = snapshot.measured
     entities = measured.columns.layout.entities[measured.rows].tolist()
     rows = measured.rows[np.fromiter(map(counts, entities), np.bool_, len(entities))]

@@ -1,8 +1,7 @@
 """
-Throttle episodes as collections show them: from the first to the last throttle of an entity without a long pause.
+Finds throttle episodes: from the first to the last throttle of an entity without a long pause.
 
-A throttle shorter than the time between two collections may be missed when these are more than 30 s apart: brokers
-report each for 30 to 60 s.
+Brokers report a throttle for 30 to 60 s. So collections that are more than 30 s apart may miss a throttle.
 """
 
 from __future__ import annotations
@@ -24,18 +23,19 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
 MOST_CHARACTERS: Final = 16 << 20
-"""Characters that are kept: with ordinary names those of about 40,000 episodes."""
+"""Most characters that are kept: with ordinary names, about 40,000 episodes."""
 MOST_LINES: Final = 60
-"""Lines of log in a minute, beside one that counts those left out."""
+"""Most lines of log in a minute, besides a line that counts the others."""
 MOST_GAPS: Final = 100
 _CLOCK_STEP_SECONDS: Final = 0.1
-"""Smallest difference that is a clock being set, and not a clock being read a moment later."""
+"""Smallest change of the clock that counts as a clock that was set; smaller ones are delays between two reads."""
 _CHARACTERS: Final = 400
-"""Characters that an episode costs beside its names."""
+"""Memory of an episode in characters, without its names."""
 _LOST_SECONDS: Final = 900.0
 """
-After so long on a node that is not read, an episode ended when it was seen last; the longest throttle that is waited
-for, too, since its client may be gone.
+Time after which an episode on a node that is not read counts as ended when it was seen last.
+
+It is also the longest throttle that keeps an episode open, since its client may be gone.
 """
 
 
@@ -48,24 +48,24 @@ def _logger() -> FilteringBoundLogger:
 @dataclass(slots=True, kw_only=True)
 class Episode:
     """
-    One episode of an entity on a node; times are those of collections, in Unix seconds.
+    One throttle episode of an entity on a node.
 
-    They follow a clock that is set, so that what lies between them, and until now, stays what it was.
+    Times are times of collections, in Unix seconds. If the clock is set, they are set with it, so that durations and
+    ages stay right.
     """
 
     began_at: float
-    """The first collection that showed a throttle: the first of all may show one that began before."""
+    """Time of the first collection that showed a throttle. The exporter's first one may show an older throttle."""
     seen_at: float
-    """The last one that did: up to 60 s after the last throttle, and the time between collections."""
+    """Time of the last collection that showed a throttle, which may have ended up to 60 s before."""
     usage: EntityUsage
     """
-    The entity as it was when its throttle time, an average of 30 to 60 s, was longest: with its limit, rule and
-    utilization.
+    The entity with its limit, rule and utilization when its throttle time, an average of 30 to 60 s, was longest.
 
-    These are the last known where it had no rule then: the average may still grow after a quota was removed.
+    If it had no rule then, they are the last known ones, since the average may still grow after a quota was removed.
     """
     muted_until: float
-    """Time until which a throttle may last: brokers report each for a minute, however long it is."""
+    """Time until which a throttle may last. Brokers report a throttle for a minute, however long it is."""
     ongoing: bool = True
     quiet: bool = False
     """True if its node was read without a throttle since ``seen_at``."""
@@ -84,11 +84,11 @@ class Episode:
 
 class Episodes:
     """
-    The episodes since the exporter started.
+    The throttle episodes since the exporter started.
 
-    Of the episodes that ended, only the latest are kept, as many as fit into ``MOST_CHARACTERS``. Noting a snapshot
-    costs a few array operations, and work for each entity that is throttled or was in the last minute. The begin and
-    the end of an episode are lines of the log, no more than ``MOST_LINES`` in a minute.
+    Of the episodes that ended, the latest are kept, as many as fit into ``MOST_CHARACTERS``. Noting a snapshot costs a
+    few array operations, and work for each entity that is throttled or was throttled in the last minute. The begin and
+    the end of an episode are logged, in ``MOST_LINES`` a minute at most.
     """
 
     def __init__(self) -> None:
@@ -98,22 +98,24 @@ class Episodes:
         self._lines, self._unlogged, self._minute = 0, 0, float("-inf")
         self._now: float | None = None
         self._steady = 0.0
-        """The last snapshot by the clock that no one sets."""
+        """Steady time of the last snapshot."""
         self.since: float | None = None
-        """Unix time in seconds from which on episodes are known; None before the first collection."""
+        """Unix time in seconds since which episodes are known; None before the first collection."""
         self.gaps = deque[tuple[float, float]]()
         """
-        Times in which a source was not read or reported no throttle times, collections were more than a minute apart,
-        or an episode did not fit; the latest last.
+        Periods in which episodes may have been missed, the latest last.
+
+        A source was not read or reported no throttle times, collections were more than a minute apart, or an episode
+        did not fit.
         """
 
     def __iter__(self) -> Iterator[Episode]:
-        """Yield the latest to begin among those that go on first, then those that ended, the latest first."""
+        """Yield the ongoing episodes, the latest to begin first, then the others, the latest to end first."""
         yield from reversed(self._open.values())
         yield from reversed(self._ended)
 
     def note(self, snapshot: Snapshot) -> None:
-        """Add a snapshot; when the clock was set since the last one, all that was noted is set with it."""
+        """Add a snapshot. If the clock was set since the last one, the times of all episodes are set with it."""
         now_seconds = snapshot.taken_at
         self._follow_clock(now_seconds, snapshot.steady_at)
         if not 0 <= now_seconds - self._minute < 60:  # noqa: PLR2004 - a minute
@@ -122,13 +124,13 @@ class Episodes:
             self._lines, self._unlogged, self._minute = 0, 0, now_seconds
         columns = snapshot.measured.columns
         rows = snapshot.measured.where(columns.throttle_time > 0).rows.tolist()
-        slow = {place_of(columns.layout.entities[row]): row for row in rows}
-        self._end_quiet(snapshot, slow, now_seconds)
-        had_room = [self._throttled(columns, place, row, now_seconds) for place, row in slow.items()]
-        self._cover(snapshot, now_seconds, fits=all(had_room))
+        throttled = {place_of(columns.layout.entities[row]): row for row in rows}
+        self._end_quiet(snapshot, throttled, now_seconds)
+        had_room = [self._note_throttle(columns, place, row, now_seconds) for place, row in throttled.items()]
+        self._note_gap(snapshot, now_seconds, fits=all(had_room))
 
     def _follow_clock(self, now_seconds: float, steady: float) -> None:
-        """Set all times as the clock was set since the last snapshot, forth or back."""
+        """Set all times as the clock was set since the last snapshot, forward or back."""
         elapsed, self._steady = max(0.0, steady - self._steady), steady
         if self._now is None or self.since is None:
             return
@@ -141,10 +143,10 @@ class Episodes:
         self._now, self._minute, self.since = self._now + step, self._minute + step, self.since + step
         self.gaps = deque((begin + step, end + step) for begin, end in self.gaps)
 
-    def _throttled(self, columns: Columns, place: Place, row: int, now_seconds: float) -> bool:
-        """Note a throttled row; return False if there was no room."""
-        throttle, episode = float(columns.throttle_time[row]), self._open.get(place)
-        muted_until = now_seconds + min(max(0.0, throttle - EPISODE_PAUSE_SECONDS), _LOST_SECONDS)
+    def _note_throttle(self, columns: Columns, place: Place, row: int, now_seconds: float) -> bool:
+        """Begin or continue the episode of a throttled entity; return False if there was no room for it."""
+        throttle_time, episode = float(columns.throttle_time[row]), self._open.get(place)
+        muted_until = now_seconds + min(max(0.0, throttle_time - EPISODE_PAUSE_SECONDS), _LOST_SECONDS)
         if episode is None:
             usage = columns.usage_at(row)
             episode = Episode(began_at=now_seconds, seen_at=now_seconds, muted_until=muted_until, usage=usage)
@@ -157,37 +159,40 @@ class Episodes:
             self._open[place] = episode
             self._characters += episode.characters
             self._log("throttle episode began", episode)
-        elif throttle > episode.longest_seconds or not _has_rule(episode.usage):
+        elif throttle_time > episode.longest_seconds or not _has_rule(episode.usage):
             usage = columns.usage_at(row)
-            longest = max(episode.longest_seconds, throttle)
-            ruled = episode.usage if _has_rule(episode.usage) and not _has_rule(usage) else usage
-            episode.usage = replace(ruled, throttle_time_seconds=longest)
+            longest = max(episode.longest_seconds, throttle_time)
+            if _has_rule(episode.usage) and not _has_rule(usage):
+                usage = episode.usage
+            episode.usage = replace(usage, throttle_time_seconds=longest)
         episode.seen_at, episode.quiet = now_seconds, False
         episode.muted_until = max(episode.muted_until, muted_until)
         return True
 
-    def _end_quiet(self, snapshot: Snapshot, slow: Collection[Place], now_seconds: float) -> None:
+    def _end_quiet(self, snapshot: Snapshot, throttled: Collection[Place], now_seconds: float) -> None:
         """
-        End episodes after a pause.
+        End the episodes without a throttle for longer than a pause.
 
-        Where a node is not read, or reports no throttle times any more, nothing is known to have ended.
+        While a node is not read, or reports no throttle times any more, its episodes stay open for longer.
         """
-        quiet = [(place, episode) for place, episode in self._open.items() if episode.quiet or place not in slow]
-        if not quiet:
+        paused = [(place, episode) for place, episode in self._open.items() if episode.quiet or place not in throttled]
+        if not paused:
             return
         columns, brokers = snapshot.measured.columns, {node.broker for node in snapshot.nodes}
         serials = columns.layout.serials[np.isnan(columns.throttle_time)]
-        ours = [episode.usage.entity.serial for _, episode in quiet]
-        unknown = set(serials[np.isin(serials, ours)].tolist())
-        for place, episode in quiet:
+        paused_serials = [episode.usage.entity.serial for _, episode in paused]
+        unknown = set(serials[np.isin(serials, paused_serials)].tolist())
+        for place, episode in paused:
             entity = episode.usage.entity
             episode.quiet |= entity.broker in brokers and entity.serial not in unknown
-            if now_seconds > (
-                episode.muted_until + EPISODE_PAUSE_SECONDS if episode.quiet else episode.seen_at + _LOST_SECONDS
-            ):
+            ends_at = episode.seen_at + _LOST_SECONDS
+            if episode.quiet:
+                ends_at = episode.muted_until + EPISODE_PAUSE_SECONDS
+            if now_seconds > ends_at:
                 self._end(place)
 
     def _end(self, place: Place) -> None:
+        """End an episode, and log it."""
         episode = self._open.pop(place)
         episode.ongoing = False
         self._ended.append(episode)
@@ -198,8 +203,8 @@ class Episodes:
             seconds=round(episode.seen_at - episode.began_at, 3),
         )
 
-    def _cover(self, snapshot: Snapshot, now_seconds: float, *, fits: bool) -> None:
-        """Note whether all sources were watched since the last collection, or else a gap."""
+    def _note_gap(self, snapshot: Snapshot, now_seconds: float, *, fits: bool) -> None:
+        """Note a gap if episodes may have been missed since the last collection."""
         previous = now_seconds if self._now is None else min(self._now, now_seconds)
         if self.since is None:
             self.since = now_seconds
@@ -207,13 +212,16 @@ class Episodes:
         all_read = used and all(source.up and not source.late and not source.stale for source in used)
         covered = all_read and fits and not throttles_unknown(snapshot.measured)
         if not covered or now_seconds - previous > EPISODE_PAUSE_SECONDS:
-            joined = self.gaps and self.gaps[-1][1] >= previous
-            self.gaps.append((self.gaps.pop()[0] if joined else previous, now_seconds))
+            begin = previous
+            if self.gaps and self.gaps[-1][1] >= previous:
+                begin, _ = self.gaps.pop()
+            self.gaps.append((begin, now_seconds))
         if len(self.gaps) > MOST_GAPS:
             self.since = max(self.since, self.gaps.popleft()[1])
         self._now = now_seconds
 
     def _log(self, event: str, episode: Episode, **details: object) -> None:
+        """Log an event of an episode, unless there were too many in this minute."""
         if self._lines >= MOST_LINES:
             self._unlogged += 1
             return
@@ -235,13 +243,23 @@ class Episodes:
 
 
 def entity_matches(entity: Entity, user: str | None, client_id: str | None) -> bool:
-    """Return whether Kafka counts requests of a user and client-id under this entity; None stands for any name."""
+    """
+    Return whether Kafka may count requests of a user and a client-id under an entity.
+
+    Args:
+        entity: The entity.
+        user: The user; None for any.
+        client_id: The client-id; None for any.
+
+    """
     of_user = user is None or entity.user == user or (not entity.user and client_id is not None)
     of_client = client_id is None or entity.client_id == client_id or (not entity.client_id and user is not None)
-    return of_user and of_client and (user is None or client_id is None or bool(entity.user or entity.client_id))
+    has_name = bool(entity.user or entity.client_id)
+    return of_user and of_client and (user is None or client_id is None or has_name)
 
 
 def _has_rule(usage: EntityUsage) -> bool:
+    """Return whether the limit of an entity is known to be from a configured rule."""
     resolution = usage.entity.resolution
     return resolution is not None and resolution.entity is not None
 

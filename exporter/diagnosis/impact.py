@@ -1,4 +1,4 @@
-"""The entities and addresses that a change of the configured quotas affects, as far as they are measured."""
+"""Finds the measured entities and addresses that a change of the configured quotas affects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .units import measured as measured_text
 _FAR_BELOW: Final = 100
 _Tags = tuple[str, str]
 """User and client-id as a broker measures them; empty for a dimension that it does not separate."""
-_Seen = tuple[QuotaType, _Tags]
+_EntityKey = tuple[QuotaType, _Tags]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,24 +35,21 @@ class Impact:
     client_id: str
     """Empty for a sum over client-ids."""
     usage: float | None
-    """The greatest of all brokers, in bytes/s, threads or mutations/s; None when it is not measured separately."""
+    """The greatest usage on a broker, in bytes/s, threads or mutations/s; None if it is not measured separately."""
     old_rule: Resolution | None
-    """None when brokers do not measure it separately: it is a part or a sum of entities that rules apply to."""
+    """The rule before the change; None if brokers do not measure the entity separately."""
     new_rule: Resolution | None
-    """The rule after the change, as ``old_rule``."""
+    """The rule after the change; None as for ``old_rule``."""
     window_restarts: bool
     """
     True if brokers measure it under another name after the change, which begins with an empty window or a full bucket.
     """
     held_back: bool = False
-    """
-    True if the limit in force throttles it on any broker: ``usage`` is a lower bound of what it would use under another
-    one.
-    """
+    """True if the limit in force throttles it on a broker, so that ``usage`` is a lower bound of its demand."""
 
     @property
     def limit_after(self) -> float | None:
-        """The new limit in the unit of ``usage``; None where it is unlimited or unknown."""
+        """The new limit in the unit of ``usage``; None if it is unlimited or unknown."""
         bound = None if self.new_rule is None else self.new_rule.bound
         return None if bound is None else self.quota_type.in_base_unit(bound)
 
@@ -68,20 +65,20 @@ class IpImpact:
 
     ip: str
     usage: float | None
-    """New connections/s, the greatest of all brokers; None when no broker reports any."""
+    """New connections/s, the greatest of all brokers; None if no broker reports any."""
     old_limit: float | None
     """
-    Connections/s per broker, infinite when unlimited; None when unknown, as a rule for the name of a host makes it.
+    Connections/s per broker, infinite if unlimited; None if unknown, as with a rule for the name of a host.
     """
     new_limit: float | None
-    """The limit after the change, as ``old_limit``."""
+    """The limit after the change, in the form of ``old_limit``."""
 
     @property
     def held_back(self) -> bool:
         """
-        Return whether it reaches its limit, beyond which brokers accept connections later.
+        Return whether the address is at its limit, so that ``usage`` is a lower bound of its demand.
 
-        ``usage`` is a lower bound of what it would use.
+        Beyond the limit, brokers delay new connections.
         """
         return self.usage is not None and self.old_limit is not None and self.usage >= self.old_limit
 
@@ -93,46 +90,47 @@ class IpImpact:
 
 def impacts(old: QuotaSet, new: QuotaSet, measured: Sequence[EntityUsage]) -> list[Impact]:
     """
-    Return all entities that get another rule, or another value of the same rule.
+    Return the entities that get another rule or another value, with the highest utilization after the change first.
 
-    The highest utilization after the change first. Only entities that are measured under some quota are known, and
-    pairs with a changed rule that are measured as a part of one: a client that no quota measures is not among them.
+    Args:
+        old: The quotas before the change.
+        new: The quotas after the change.
+        measured: The measured entities. A client that no quota measures is unknown, so it is not in the result. A pair
+            with a changed rule is in the result also if it is measured as a part of an entity.
+
     """
     old_tables, new_tables = old.tables(), new.tables()
     measured_tags = {(usage.entity.user, usage.entity.client_id) for usage in measured}
-    greatest, held_back = _seen(measured)
+    greatest, held_back = _usage_and_held_back(measured)
     impacts_of_entities = []
     for kind in QuotaType:
-        if dict(old_tables[kind]) == dict(new_tables[kind]):
+        old_table, new_table = old_tables[kind], new_tables[kind]
+        if dict(old_table) == dict(new_table):
             continue
-        pairs = {
-            (rule.user, rule.client_id)
-            for rule in {*old_tables[kind], *new_tables[kind]}
-            if isinstance(rule.user, str) and isinstance(rule.client_id, str)
-        }
-        parts = {
-            pair for pair in pairs if old_tables[kind].enabled and old_tables[kind].metric_tags(*pair) in measured_tags
-        }
-        decided = {
-            tags: (*_decided(old_tables[kind], tags), *_decided(new_tables[kind], tags))
-            for tags in sorted(measured_tags | parts)
-        }
-        pairs_become = {decision[2] for tags, decision in decided.items() if all(tags)}
-        named = {rule.user for rule in new_tables[kind]}, {rule.client_id for rule in new_tables[kind]}
-        for tags, (old_tags, old_rule, new_tags, new_rule) in decided.items():
+        all_tags = measured_tags | _pairs_in_measured(old_table, new_table, measured_tags)
+        before = {tags: _measured_as(old_table, tags) for tags in sorted(all_tags)}
+        after = {tags: _measured_as(new_table, tags) for tags in before}
+        new_tags_of_pairs = {new_tags for tags, (new_tags, _) in after.items() if all(tags)}
+        names_with_rules = {rule.user for rule in new_table}, {rule.client_id for rule in new_table}
+        for tags, (old_tags, old_rule) in before.items():
+            new_tags, new_rule = after[tags]
             if (old_tags, old_rule) == (new_tags, new_rule):
                 continue
-            if old_rule == NO_RULE and (new_rule == NO_RULE or (new_rule is None and not _reached(tags, named))):
+            stays_without_rule = new_rule == NO_RULE or (
+                new_rule is None and not _may_have_rule(tags, names_with_rules)
+            )
+            if old_rule == NO_RULE and stays_without_rule:
                 continue
             if old_tags == new_tags != tags and old_tags in measured_tags:
                 continue  # a part of another entity, which is listed
-            if old_rule is None and (new_rule is None or tags in pairs_become):
+            if old_rule is None and (new_rule is None or tags in new_tags_of_pairs):
                 continue  # a sum of pairs, which are listed
+            user, client_id = tags
             impacts_of_entities.append(
                 Impact(
                     quota_type=kind,
-                    user=tags[0],
-                    client_id=tags[1],
+                    user=user,
+                    client_id=client_id,
                     usage=greatest.get((kind, tags)) if old_tags == tags else None,
                     old_rule=old_rule,
                     new_rule=new_rule,
@@ -143,10 +141,22 @@ def impacts(old: QuotaSet, new: QuotaSet, measured: Sequence[EntityUsage]) -> li
     return sorted(impacts_of_entities, key=lambda impact: (-(impact.utilization_after or 0.0), impact.new_rule is None))
 
 
-def _seen(measured: Iterable[EntityUsage]) -> tuple[dict[_Seen, float], set[_Seen]]:
-    """Return the greatest usage of each entity on any broker, and the entities throttled by their limit on any."""
-    greatest: dict[_Seen, float] = {}
-    held_back: set[_Seen] = set()
+def _pairs_in_measured(old_table: RuleTable, new_table: RuleTable, measured_tags: Collection[_Tags]) -> set[_Tags]:
+    """Return the pairs with a rule in one of the tables that are measured now, as a part of an entity or as such."""
+    if not old_table.enabled:
+        return set()
+    pairs = {
+        (rule.user, rule.client_id)
+        for rule in {*old_table, *new_table}
+        if isinstance(rule.user, str) and isinstance(rule.client_id, str)
+    }
+    return {pair for pair in pairs if old_table.metric_tags(*pair) in measured_tags}
+
+
+def _usage_and_held_back(measured: Iterable[EntityUsage]) -> tuple[dict[_EntityKey, float], set[_EntityKey]]:
+    """Return the greatest usage of each entity on a broker, and the entities that their limit throttles on a broker."""
+    greatest: dict[_EntityKey, float] = {}
+    held_back: set[_EntityKey] = set()
     for usage in measured:
         key = usage.entity.quota_type, (usage.entity.user, usage.entity.client_id)
         if usage.usage is not None:
@@ -158,7 +168,7 @@ def _seen(measured: Iterable[EntityUsage]) -> tuple[dict[_Seen, float], set[_See
 
 def ip_impacts(old: QuotaSet, new: QuotaSet, nodes: Sequence[NodeUsage]) -> list[IpImpact]:
     """
-    Return all measured addresses that get another limit.
+    Return the measured addresses that get another limit, with the highest utilization after the change first.
 
     Brokers measure only addresses that already have a limit.
     """
@@ -167,42 +177,40 @@ def ip_impacts(old: QuotaSet, new: QuotaSet, nodes: Sequence[NodeUsage]) -> list
         for ip, rate in node.connections_by_ip.items():
             rates[ip] += [] if rate is None else [rate]
     old_limits, new_limits = IpLimits(connection_rules(old)), IpLimits(connection_rules(new))
-    impacts_of_addresses = [
-        IpImpact(
-            ip=ip,
-            usage=max(rates[ip], default=None),
-            old_limit=_ip_limit(old_limits, ip),
-            new_limit=_ip_limit(new_limits, ip),
-        )
-        for ip in sorted(rates)
-        if _ip_limit(old_limits, ip) != _ip_limit(new_limits, ip)
-    ]
+    impacts_of_addresses = []
+    for ip in sorted(rates):
+        old_limit, new_limit = _ip_limit(old_limits, ip), _ip_limit(new_limits, ip)
+        if old_limit != new_limit:
+            usage = max(rates[ip], default=None)
+            impacts_of_addresses.append(IpImpact(ip=ip, usage=usage, old_limit=old_limit, new_limit=new_limit))
     return sorted(impacts_of_addresses, key=lambda impact: -(impact.utilization_after or 0.0))
 
 
 def reaching(changes: Iterable[RuleChange], measured: Sequence[EntityUsage]) -> list[str]:
     """
-    Return a sentence for each new limit that today's usage of clients comes near or exceeds.
+    Return a sentence for each new limit and broker whose clients use more than a hundredth of the limit now.
 
-    They are compared with the sum of what one broker measures: a rule may measure together what is measured separately
-    now.
+    A limit is compared with the sum of all usage on a broker, since a rule may measure clients together that are
+    measured separately now.
     """
     used: dict[tuple[QuotaType, str], float] = defaultdict(float)
     for usage in measured:
         used[usage.entity.quota_type, usage.entity.broker] += max(0.0, usage.usage or 0)
-    return [
-        f"{change.key} {number_text(change.new)}: broker {broker} measures {measured_text(kind, amount)} now, more "
-        "than a hundredth of it"
-        for change in changes
-        for (kind, broker), amount in used.items()
-        if kind.quota_key == change.key
-        and change.new is not None
-        and amount > kind.in_base_unit(change.new) / _FAR_BELOW
-    ]
+    sentences = []
+    for change in changes:
+        for (kind, broker), amount in used.items():
+            if kind.quota_key != change.key or change.new is None:
+                continue
+            if amount > kind.in_base_unit(change.new) / _FAR_BELOW:
+                sentences.append(
+                    f"{change.key} {number_text(change.new)}: broker {broker} measures {measured_text(kind, amount)} "
+                    "now, more than a hundredth of it"
+                )
+    return sentences
 
 
 def connection_rules(quotas: QuotaSet) -> Mapping[str, float]:
-    """Return new connections/s by address; the default reads ``<default>``."""
+    """Return the limits of new connections/s by address; the address of the default is `DEFAULT_IP`."""
     return {
         entity.ip if isinstance(entity.ip, str) else DEFAULT_IP: value
         for entity, key, value in quotas.items_by_key()
@@ -210,20 +218,26 @@ def connection_rules(quotas: QuotaSet) -> Mapping[str, float]:
     }
 
 
-def _reached(tags: _Tags, named: Sequence[Collection[object]]) -> bool:
+def _may_have_rule(tags: _Tags, names_with_rules: Sequence[Collection[object]]) -> bool:
     """
-    Return whether some rule may be for a part of the entity with these tags.
+    Return whether a rule may apply to a part of the entity with these tags.
 
-    The rules are ``named`` by the users and by the client-ids that they are for.
+    Args:
+        tags: User and client-id of the entity.
+        names_with_rules: The users in rules, and the client-ids in rules.
+
     """
-    return all(not tag or not {tag, DEFAULT, None}.isdisjoint(names) for tag, names in zip(tags, named, strict=True))
+    return all(
+        not tag or not {tag, DEFAULT, None}.isdisjoint(names) for tag, names in zip(tags, names_with_rules, strict=True)
+    )
 
 
-def _decided(rules: RuleTable, measured_tags: _Tags) -> tuple[_Tags | None, Resolution | None]:
+def _measured_as(rules: RuleTable, measured_tags: _Tags) -> tuple[_Tags | None, Resolution | None]:
     """
-    Return the tags under which a broker measures a client, and the rule that applies.
+    Return the tags under which a broker measures a client by a table of rules, and the rule that applies.
 
-    No tags when it is not measured separately; no rule when that depends on the exact user and client-id.
+    The tags are None if the client is not measured separately. The rule is None if it depends on the exact user and
+    client-id.
     """
     if not rules.enabled:
         return None, NO_RULE
@@ -235,5 +249,6 @@ def _decided(rules: RuleTable, measured_tags: _Tags) -> tuple[_Tags | None, Reso
 
 
 def _ip_limit(rules: IpLimits, ip: str) -> float | None:
+    """Return the limit of an address; infinity if it is unlimited, None if it is unknown."""
     limit = rules.limit(ip)
     return inf if limit is None and not rules.may_limit(ip) else limit

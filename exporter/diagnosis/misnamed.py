@@ -1,7 +1,7 @@
 """
-Rules that apply to no client by their name.
+Finds the rules that apply to no client because of their name.
 
-A client that is measured has nearly the same one, or hardly any client is called so.
+The name is nearly that of a measured client, or it is a name that hardly any client has.
 """
 
 from __future__ import annotations
@@ -46,11 +46,12 @@ class Meant:
     entity: QuotaEntity
     measured: tuple[str, str] | None = None
     """
-    User and client-id of a client that is measured under it, empty for a dimension that is not separated; None where no
-    such client is.
+    User and client-id of a client that is measured under it; None if no such client is.
+
+    A name that the broker does not distinguish is empty.
     """
     under: QuotaEntity | None = None
-    """The rule that applies to this client now; None where there is none, or it is unknown."""
+    """The rule that applies to this client now; None if there is none, or it is unknown."""
     has_rule: bool = False
     """True if the entity has quotas with all keys of the misnamed rule already."""
 
@@ -66,11 +67,12 @@ class Misnamed:
     """Entities that the rule may be meant for; never empty."""
     commands: tuple[str, ...]
     """
-    Commands for bash that set its quotas for the entities that are meant, and remove it where it is in force; without
-    an address of Kafka.
+    Commands for bash without an address of Kafka.
+
+    They set its quotas for the entities that are meant, and remove it if it is in force.
     """
     text: str
-    """The same in a sentence."""
+    """A sentence with the reasons and the entities that are meant."""
 
 
 class MeasuredNames:
@@ -94,17 +96,28 @@ class MeasuredNames:
 
     def client_of(self, entity: QuotaEntity, kind: QuotaType | None, at_least: Collection[str]) -> Entity | None:
         """
-        Return a client with the literal names of an entity, preferably one under a quota of this type.
+        Return the measured entity of a client with the literal names of a rule; None without one.
 
-        Without such a client, it is one that has at least the names of the kinds in ``at_least``. A name that the
-        broker does not tell apart matches any.
+        A name that the broker does not distinguish matches any.
+
+        Args:
+            entity: The rule's entity.
+            kind: The quota type that is preferred; None for any.
+            at_least: The kinds of names that the client must have, if none has all of them.
+
         """
-        literal = {kind_of_name: name for kind_of_name, name in names_of(entity).items() if isinstance(name, str)}
-        required = {kind_of_name: name for kind_of_name, name in literal.items() if kind_of_name in at_least}
-        user, client_id = required.get(USER), required.get(CLIENT_ID)
-        rows = self._by_user.get(user, ()) if user is not None else self._by_client_id.get(client_id or "", ())
-        best = max(rows, key=lambda row: (_agrees(row, literal), row.quota_type is kind), default=None)
-        return best if best is not None and _agrees(best, required) else None
+        literal_names = _literal(entity)
+        required_names = {name_kind: name for name_kind, name in literal_names.items() if name_kind in at_least}
+        if USER in required_names:
+            candidates = self._by_user.get(required_names[USER], ())
+        else:
+            candidates = self._by_client_id.get(required_names.get(CLIENT_ID, ""), ())
+
+        def suitability(candidate: Entity) -> tuple[bool, bool]:
+            return _agrees(candidate, literal_names), candidate.quota_type is kind
+
+        best = max(candidates, key=suitability, default=None)
+        return best if best is not None and _agrees(best, required_names) else None
 
     @cached_property
     def _by_user(self) -> Mapping[str, list[Entity]]:
@@ -121,10 +134,10 @@ class MeasuredNames:
         return entities
 
 
-def _agrees(row: Entity, names: Mapping[str, str]) -> bool:
-    """Return whether a client has these names, as far as the broker separates clients by them."""
-    names_of_row = {USER: row.user, CLIENT_ID: row.client_id}
-    return all(names_of_row[kind] in {"", name} for kind, name in names.items())
+def _agrees(measured: Entity, names: Mapping[str, str]) -> bool:
+    """Return whether a measured entity has the names, by kind; a name that the broker does not distinguish matches."""
+    measured_names = {USER: measured.user, CLIENT_ID: measured.client_id}
+    return all(measured_names[kind] in {"", name} for kind, name in names.items())
 
 
 _MEASURED: Final = WeakKeyDictionary[Layout, MeasuredNames]()
@@ -144,28 +157,28 @@ def misnamed(
     idle: _Rules, measured: MeasuredNames, present: _Rules, *, in_force: bool = True
 ) -> Mapping[RuleEntity, Misnamed]:
     """
-    Return the rules among some that apply to no client by their name.
+    Return the misnamed rules, by their entity.
 
-    Rules for names that clients have and rules for addresses are left out.
+    A rule for an address or with names that clients have is never misnamed.
 
     Args:
-        idle: rules that apply to no client, or may come to.
-        measured: the names of clients.
-        present: the rules of the cluster.
+        idle: The rules to examine, which apply to no client or are to be set.
+        measured: The names of clients.
+        present: The rules of the cluster.
         in_force: False for rules that are to be set.
 
     """
     misnamed_rules: dict[RuleEntity, Misnamed] = {}
     for entity, values in idle.items():
         if isinstance(entity, QuotaEntity):
-            doubtful = _Doubtful(entity, values, measured, present, in_force)
+            doubtful = _Doubtful(entity, values, measured, present, in_force=in_force)
             if doubtful.kinds:
                 misnamed_rules[entity] = doubtful.misnamed()
     return misnamed_rules
 
 
 class _Doubtful:
-    """One rule, compared with the names that are measured."""
+    """The names of a rule that are in doubt, by a comparison with the names of measured clients."""
 
     def __init__(
         self,
@@ -173,20 +186,24 @@ class _Doubtful:
         values: Mapping[str, float],
         measured: MeasuredNames,
         present: _Rules,
-        in_force: bool,  # noqa: FBT001 - as it is given
+        *,
+        in_force: bool,
     ) -> None:
         self._entity, self._values, self._measured, self._present = entity, values, measured, present
         self._in_force = in_force
         self._similar: dict[str, list[str]] = {}
+        """Measured names that are similar to a name of the rule, by kind of name."""
         self._odd: dict[str, list[str]] = {}
+        """Oddities of a name of the rule, by kind of name."""
         self._defaults: dict[str, str] = {}
+        """Names of the rule that look like the default, by kind of name."""
         for kind, name in names_of(entity).items():
             if not isinstance(name, str) or name in measured.names[kind]:
                 continue
             if similar := measured.names[kind].similar(name):
                 self._similar[kind] = similar
             elif not in_force and name == DEFAULT_TEXT:
-                continue  # files have a separate form for this name, and options refuse it: so it is meant
+                continue  # files have another form for the default, and options refuse this name: it is meant literally
             elif bare(name, kind).casefold() in _DEFAULTS:
                 self._defaults[kind] = name
             elif odd := oddities(name, kind):
@@ -207,13 +224,15 @@ class _Doubtful:
         )
 
     def _meant(self) -> Iterator[Meant]:
+        """Yield the entities that may be meant: those of measured clients with all their names, if there are any."""
         own_names = names_of(self._entity)
         choices = [[*self._choices(kind, name)] for kind, name in own_names.items()]
-        entities = [QuotaEntity(**_dimensions(own_names, names)) for names in product(*choices)]
-        kind = next((kind for key in self._values if (kind := QuotaType.of_quota_key(key))), None)
-        clients = {entity: self._client(entity, kind) for entity in entities}
-        full = [entity for entity, client in clients.items() if client and _agrees(client, _literal(entity))]
-        for entity in (full or entities)[:_MOST_MEANT]:
+        entities = [QuotaEntity(**_arguments(own_names, names)) for names in product(*choices)]
+        quota_types = filter(None, map(QuotaType.of_quota_key, self._values))
+        quota_type = next(quota_types, None)
+        clients = {entity: self._client(entity, quota_type) for entity in entities}
+        of_clients = [entity for entity, client in clients.items() if client and _agrees(client, _literal(entity))]
+        for entity in (of_clients or entities)[:_MOST_MEANT]:
             client = clients[entity]
             rule = None if client is None else client.resolution
             yield Meant(
@@ -224,16 +243,21 @@ class _Doubtful:
             )
 
     def _choices(self, kind: str, name: Name) -> Iterable[Name]:
+        """Return the names that may be meant by a name of the rule."""
         if kind in self._similar:
             return self._similar[kind]
         if kind in self._defaults:
             return [DEFAULT]
-        return [bare(name, kind) or name] if kind in self._odd and isinstance(name, str) else [name]
+        if kind in self._odd and isinstance(name, str):
+            return [bare(name, kind) or name]
+        return [name]
 
-    def _client(self, entity: QuotaEntity, kind: QuotaType | None) -> Entity | None:
-        return self._measured.client_of(entity, kind, self._similar) if self._similar else None
+    def _client(self, entity: QuotaEntity, quota_type: QuotaType | None) -> Entity | None:
+        """Return a measured client of an entity; None if no name of the rule is similar to a measured one."""
+        return self._measured.client_of(entity, quota_type, self._similar) if self._similar else None
 
     def _reasons(self, meant: Sequence[Meant]) -> Iterator[str]:
+        """Yield the differences from the entities that are meant, and the oddities of the names."""
         own_names = names_of(self._entity)
         for kind in self._similar:
             for candidate in meant:
@@ -246,6 +270,7 @@ class _Doubtful:
             yield from odd
 
     def _commands(self, meant: Sequence[Meant]) -> Iterator[str]:
+        """Yield the commands that set the quotas for the entities that are meant, and remove the rule."""
         for candidate in meant:
             if not candidate.has_rule and _is_text(candidate.entity):
                 yield set_command(candidate.entity, self._values)
@@ -254,6 +279,7 @@ class _Doubtful:
             yield remove_command(self._entity, keys)
 
     def _text(self, meant: Sequence[Meant], reasons: Sequence[str]) -> str:
+        """Return a sentence with the reasons and the entities that are meant."""
         is_measured = all(self._measured.names[kind] for kind in self.kinds)
         applies = "applies" if self._in_force else "would apply" if is_measured else "may apply"
         begin = f"`{self._entity.rule}` {applies} to no client"
@@ -270,6 +296,7 @@ class _Doubtful:
 
 
 def _measured(meant: Meant) -> str:
+    """Return a clause on the client that is measured under an entity that is meant, and its rule."""
     if meant.measured is None:
         return f"{meant.entity} is not measured"
     user, client_id = meant.measured
@@ -280,6 +307,7 @@ def _measured(meant: Meant) -> str:
 
 
 def _literal(entity: QuotaEntity) -> dict[str, str]:
+    """Return the names of a rule that are no defaults, by kind."""
     return {kind: name for kind, name in names_of(entity).items() if isinstance(name, str)}
 
 
@@ -292,6 +320,6 @@ def _is_text(entity: QuotaEntity) -> bool:
     return True
 
 
-def _dimensions(kinds: Iterable[str], names: Iterable[Name]) -> dict[str, Name]:
-    """Return names as a `QuotaEntity` takes them."""
+def _arguments(kinds: Iterable[str], names: Iterable[Name]) -> dict[str, Name]:
+    """Return names as the arguments of `QuotaEntity`."""
     return {kind.replace("-", "_"): name for kind, name in zip(kinds, names, strict=True)}

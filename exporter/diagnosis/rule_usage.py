@@ -1,4 +1,4 @@
-"""The configured rules, each with the entities that it applies to now, and how close they are to the limit."""
+"""Finds the entities that each configured rule applies to now, and their utilization."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..snapshot.entity import part_used
 from ..snapshot.visibility import Visibility
 from .misnamed import Misnamed, measured_names, misnamed
 
-_NOT_ITS_OWN: Final = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
+_MUTATION_CAUSE: Final = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,26 +56,21 @@ class RuleUsage:
     """Configured value in Kafka's unit, per broker."""
     hits: Sequence[Hit] | None = ()
     """
-    What is measured under it, by broker; the highest utilization first.
+    Entities and addresses that are measured under it, by broker; the highest utilization first.
 
-    None when that is unknown: no node was read, nothing is known of it while a source cannot be read or an agent may
-    not show its clients, a custom quota callback decides, or the rule is for the name of a host.
+    None if they are unknown: no node was read, a custom quota callback decides, or the rule is for the name of a host.
+    They are also unknown if there are none while a source cannot be read or an agent may not show its clients.
     """
     hidden_on: tuple[str, ...] = ()
-    """
-    The nodes on which clients may be measured under it that their agents do not show: ``hits`` are of the other nodes.
-    """
+    """The nodes whose agents may not show clients that are measured under it. The hits are of the other nodes."""
     overruled_by: QuotaEntity | None = None
-    """The rule that applies in its place to every client that sends a client-id; None when it applies to some."""
+    """The rule that applies instead to every client that sends a client-id; None if it applies to some of them."""
     misnamed: Misnamed | None = None
-    """
-    Why its name may be another than was meant; None for a rule that applies to a client, and for one whose name gives
-    no reason to doubt it.
-    """
+    """Doubts about its name; None without doubts, and for a rule that applies to a client."""
 
     @property
     def fullest(self) -> float | None:
-        """The greatest known utilization of the limit among the hits; None when there is none, or it is unknown."""
+        """The greatest known utilization of the limit among the hits; None without a known one."""
         hits = self.hits or ()
         if isinstance(hits, Usages):
             return _greatest(hits.columns.used[hits.rows])
@@ -83,42 +78,51 @@ class RuleUsage:
 
     @property
     def burst_used(self) -> float | None:
-        """The greatest known used part of a burst among the hits; None where they have no bucket."""
+        """The greatest known used part of a burst among the hits; None if they have no token bucket."""
         hits = self.hits
         return _greatest(hits.columns.burst_used[hits.rows]) if isinstance(hits, Usages) else None
 
     @property
     def pressure(self) -> float | None:
-        """The greatest used part of a limit as in ``fullest``, or of a burst where that is more."""
+        """The larger of ``fullest`` and ``burst_used``; None without either."""
         hits = self.hits
         return _greatest(hits.columns.pressure[hits.rows]) if isinstance(hits, Usages) else self.fullest
 
     @property
     def throttled(self) -> int | None:
         """
-        The number of hits that were throttled lately, by it and not by a controller mutation quota.
+        The number of hits that this rule throttled lately, not a controller mutation quota.
 
-        None when that is unknown, as it is for addresses.
+        None if it is unknown, as it is for addresses.
         """
         if isinstance(self.hits, Usages):
             columns, rows = self.hits.columns, self.hits.rows
-            throttles = columns.throttle_time[rows]
-            is_known = not np.isnan(throttles).all()
-            by_others = columns.causes[rows] == _NOT_ITS_OWN
-            return int(((throttles > 0) & ~by_others).sum()) if is_known else None
+            throttle_times = columns.throttle_time[rows]
+            if np.isnan(throttle_times).all():
+                return None
+            by_others = columns.causes[rows] == _MUTATION_CAUSE
+            return int(((throttle_times > 0) & ~by_others).sum())
         return 0 if self.hits == () else None
 
 
 def _greatest(values: Floats) -> float | None:
+    """Return the greatest known value; None without one."""
     greatest = float(np.fmax.reduce(values))
     return None if isnan(greatest) else greatest
 
 
 def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
-    """Return every rule, by quota type; without a snapshot of a node, hits are unknown."""
+    """
+    Return the usage of every rule, by quota type, and then of the rules for addresses.
+
+    Args:
+        limits: The configured rules.
+        snapshot: The measured entities. Without it, or without a node in it, the hits are unknown.
+
+    """
     nodes = () if snapshot is None else snapshot.nodes
-    # while a source could not be read, no hits prove nothing
-    none = None if snapshot is None or snapshot.incomplete else ()
+    # while a source cannot be read, it is unknown whether there are hits
+    no_hits = None if snapshot is None or snapshot.incomplete else ()
     hits = None
     visibility = None if snapshot is None else Visibility.of(snapshot)
     if snapshot is not None and nodes and not all(node.overruled for node in nodes):
@@ -129,23 +133,30 @@ def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
         overruling = overruling_rules(table)
         for entity, bound in table.items():
             hidden = () if visibility is None else visibility.hidden_under(kind, entity)
-            absent = () if entity in overruling else None if hidden else none
+            hits_of_rule: Sequence[Hit] | None = None
+            if hits is not None:
+                hits_of_rule = hits.get((kind, entity))
+                if hits_of_rule is None and entity in overruling:
+                    hits_of_rule = ()
+                elif hits_of_rule is None and not hidden:
+                    hits_of_rule = no_hits
             rules.append(
                 RuleUsage(
                     entity=entity,
                     key=kind.quota_key,
                     value=bound,
-                    hits=None if hits is None else hits.get((kind, entity), absent),
+                    hits=hits_of_rule,
                     hidden_on=hidden,
                     overruled_by=overruling.get(entity),
                 )
             )
     hidden = () if visibility is None else visibility.connections_hidden_on
-    connections = _connection_rules(limits.connection_limits, nodes, None if hidden else none, hidden)
+    connections = _connection_rules(limits.connection_limits, nodes, None if hidden else no_hits, hidden)
     return [*_with_misnamed(rules, limits, snapshot), *connections]
 
 
 def _with_misnamed(rules: Sequence[RuleUsage], limits: Limits, snapshot: Snapshot | None) -> Sequence[RuleUsage]:
+    """Return the rules with the doubts about the names of rules that apply to no client."""
     idle: dict[Entity, dict[str, float]] = defaultdict(dict)
     for rule in rules:
         if rule.hits == () and rule.overruled_by is None:
@@ -176,12 +187,19 @@ def _client_hits(usages: Usages) -> Mapping[tuple[QuotaType, QuotaEntity], Usage
 
 
 def _connection_rules(
-    rules: Mapping[str, float], nodes: Sequence[NodeUsage], none: tuple[()] | None, hidden_on: tuple[str, ...]
+    rules: Mapping[str, float], nodes: Sequence[NodeUsage], no_hits: tuple[()] | None, hidden_on: tuple[str, ...]
 ) -> list[RuleUsage]:
     """
-    Return the rules for addresses, with `none` where nothing is measured.
+    Return the usage of the rules for addresses.
 
-    A broker looks up a rule for the name of a host itself, so its hits are unknown.
+    A broker resolves the name of a host itself, so the hits of a rule for a host are unknown.
+
+    Args:
+        rules: Limits by address, host or `DEFAULT_IP`.
+        nodes: The nodes, which report new connections by address.
+        no_hits: The hits of a rule for an address of which nothing is measured.
+        hidden_on: The nodes whose agents may not show new connections.
+
     """
     owners = {host_address(name): name for name in rules if is_address(name)}
     hits: dict[str, list[IpUsage]] = defaultdict(list)
@@ -190,15 +208,11 @@ def _connection_rules(
             name = owners.get(ip, DEFAULT_IP)
             if name in rules:
                 hits[name].append(IpUsage(broker=node.broker, ip=ip, rate=rate, limit=rules[name]))
-    return [
-        RuleUsage(
-            entity=IpEntity(DEFAULT if name == DEFAULT_IP else name),
-            key=CONNECTION_KEY,
-            value=rate,
-            hits=(tuple(sorted(hits[name], key=lambda hit: -(hit.used or 0.0))) or none)
-            if name == DEFAULT_IP or is_address(name)
-            else None,
-            hidden_on=hidden_on,
-        )
-        for name, rate in rules.items()
-    ]
+    usages = []
+    for name, limit in rules.items():
+        hits_of_rule = None
+        if name == DEFAULT_IP or is_address(name):
+            hits_of_rule = tuple(sorted(hits[name], key=lambda hit: -(hit.used or 0.0))) or no_hits
+        entity = IpEntity(DEFAULT if name == DEFAULT_IP else name)
+        usages.append(RuleUsage(entity=entity, key=CONNECTION_KEY, value=limit, hits=hits_of_rule, hidden_on=hidden_on))
+    return usages

@@ -1,4 +1,4 @@
-"""The selection of the quota entities that are shown, and their order."""
+"""Selects the quota entities that a view shows, and sorts them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..snapshot import CAUSES, TYPES, Columns, Floats, ThrottleCause, Usages
 from ..snapshot.layout import node_order
 
 _LEVELS: Final = list(Level)
-_OF_MUTATIONS: Final = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
+_MUTATION_CAUSE: Final = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
 _Key: TypeAlias = NDArray[Any]
 
 
@@ -26,8 +26,8 @@ class Order(StrEnum):
 
     URGENCY = "urgency"
     """
-    The throttled by throttle time; those near their limit by utilization; those whose utilization is unknown; the
-    others by utilization; the unlimited.
+    Throttled entities by throttle time; entities near their limit by utilization; entities with an unknown utilization;
+    other entities by utilization; unlimited entities.
     """
     USED = "used"
     """Usage divided by limit."""
@@ -51,9 +51,9 @@ class Show(StrEnum):
     """The entities that are shown."""
 
     LIMITED = "limited"
-    """All but unlimited entities; of these, the throttled ones, such as by a mutation quota."""
+    """All entities but unlimited ones that are not throttled. A mutation quota may throttle an unlimited entity."""
     NEAR = "near"
-    """Entities that use as much of a limit as the alert on it allows, and those that were throttled."""
+    """Entities with a utilization at which the alert fires, and throttled entities."""
     THROTTLED = "throttled"
     ALL = "all"
     """All entities, those without a limit as well."""
@@ -100,38 +100,39 @@ def matching(measured: Usages, selection: Selection) -> Usages:
 
 
 def in_order(usages: Usages, selection: Selection, max_count: int | None = None) -> Usages:
-    """Return the first ``max_count`` entities of a selection; those without a number come last in either direction."""
+    """Return the first ``max_count`` usages in the order of a selection; all for None. Missing numbers come last."""
     columns, order = usages.columns, selection.order
     keys = _KEYS[order](usages, selection.near_limit)
     if selection.backwards:
         keys = [-key for key in keys]
     rows = usages.rows[np.lexsort(keys[::-1])]
     if selection.backwards and order in _NUMBERS:
-        unknown = np.isnan(_NUMBERS[order](columns))
-        by_name = in_order(usages.where(unknown), Selection(near_limit=selection.near_limit, order=Order.NAME))
-        rows = np.concatenate([rows[~unknown[rows]], by_name.rows])
+        is_missing = np.isnan(_NUMBERS[order](columns))
+        by_name = in_order(usages.where(is_missing), Selection(near_limit=selection.near_limit, order=Order.NAME))
+        rows = np.concatenate([rows[~is_missing[rows]], by_name.rows])
     return Usages(columns, rows[:max_count])
 
 
 def most_pressing(usages: Usages, near_limit: float, max_count: int | None = None) -> Usages:
-    """Return the ``max_count`` most urgent entities that are throttled or use some of a limit or a burst."""
+    """Return the ``max_count`` most urgent usages of entities that are throttled or use a part of a limit or burst."""
     columns = usages.columns
     pressing = usages.where(_was_throttled(columns) | (columns.pressure > 0))
     return in_order(pressing, Selection(near_limit=near_limit), max_count)
 
 
 def urgency(columns: Columns, near_limit: float) -> Floats:
-    """Return a number for each entity that orders by urgency: the most urgent has the greatest."""
-    used, throttle = columns.pressure, columns.throttle_time
-    unlimited = np.isnan(columns.layout.limits) & ~columns.layout.limits_unknown
-    rank = np.select([throttle > 0, used >= near_limit, unlimited, np.isnan(used)], [4.0, 3.0, 0.0, 2.0], 1.0)
-    order_in_rank = np.nan_to_num(np.where(throttle > 0, throttle, used), nan=0.0)
-    # below 1, so that no number leads from one rank to the next
-    numbers: Floats = rank + np.clip(order_in_rank / (1 + np.abs(order_in_rank)), 0.0, 1 - 1e-9)
-    return numbers
+    """Return the urgency of each entity, a number that is greater for a more urgent entity."""
+    used, throttle_time = columns.pressure, columns.throttle_time
+    is_unlimited = np.isnan(columns.layout.limits) & ~columns.layout.limits_unknown
+    rank = np.select([throttle_time > 0, used >= near_limit, is_unlimited, np.isnan(used)], [4.0, 3.0, 0.0, 2.0], 1.0)
+    size = np.nan_to_num(np.where(throttle_time > 0, throttle_time, used), nan=0.0)
+    # the part within a rank is below 1, so that no entity gets into the next rank
+    urgencies: Floats = rank + np.clip(size / (1 + np.abs(size)), 0.0, 1 - 1e-9)
+    return urgencies
 
 
 def _was_throttled(columns: Columns) -> NDArray[np.bool_]:
+    """Return the mask of the entities that are known to be throttled."""
     return columns.throttle_time > 0
 
 
@@ -156,43 +157,41 @@ _NUMBERS: Final[dict[Order, Callable[[Columns], Floats]]] = {
 
 
 def _numbers_of(usages: Usages, order: Order) -> tuple[_Key, _Key]:
-    """Return for each entity 1 if it lacks the number of an order and else 0, and the number, 0 where it is missing."""
+    """Return two sort keys by the number of an order: 1 if it is missing and else 0, and the number or 0."""
     numbers = _NUMBERS[order](usages.columns)[usages.rows]
     return np.isnan(numbers).astype(np.int8), np.nan_to_num(numbers, nan=0.0)
 
 
 def _fullest(usages: Usages) -> list[_Key]:
+    """Return sort keys by utilization, then by throttle time, the greatest first."""
     return [-_numbers_of(usages, Order.USED)[1], -_numbers_of(usages, Order.DELAY)[1]]
 
 
 def _greatest(usages: Usages, order: Order) -> list[_Key]:
-    """Return keys that sort by quota type, each with its own unit, then by number: greatest first, missing last."""
+    """Return sort keys by quota type, which has its own unit, then by the number of an order: missing ones last."""
     is_missing, numbers = _numbers_of(usages, order)
     return [_types(usages), is_missing, -numbers]
 
 
 def _types(usages: Usages) -> _Key:
+    """Return a sort key by quota type."""
     return usages.columns.layout.types[usages.rows]
 
 
 def _nodes(usages: Usages) -> _Key:
-    """Return the place of each entity's node in the order of node ids, where 9 comes before 10."""
+    """Return a sort key by node id, where 9 comes before 10."""
     layout = usages.columns.layout
     places = {node: place for place, node in enumerate(sorted(layout.nodes, key=node_order))}
     return np.array([places[node] for node in layout.nodes], np.intp)[layout.node_numbers[usages.rows]]
 
 
 def _referring(usages: Usages) -> _Key:
-    """Return a key that puts entities first whose throttle is by another entity's quota."""
-    return np.asarray(usages.columns.causes[usages.rows] == _OF_MUTATIONS, np.int8)
+    """Return a sort key that puts entities last whose throttle is by another entity's quota."""
+    return np.asarray(usages.columns.causes[usages.rows] == _MUTATION_CAUSE, np.int8)
 
 
 def _names(usages: Usages) -> _Key:
-    """
-    Return the place of each entity in the order of user, then client-id.
-
-    Rows with equal names are in the order of type and node.
-    """
+    """Return a sort key by user, then client-id; entities with the same names keep their order."""
     names = [(entity.user, entity.client_id) for entity in usages.columns.layout.entities[usages.rows]]
     places = np.empty(len(names), np.intp)
     places[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
@@ -200,6 +199,7 @@ def _names(usages: Usages) -> _Key:
 
 
 def _levels(usages: Usages) -> _Key:
+    """Return a sort key by the level of the rule that sets the limit."""
     entities = usages.columns.layout.entities[usages.rows]
     return np.array([_LEVELS.index((entity.resolution or NO_RULE).level) for entity in entities], np.intp)
 

@@ -1,7 +1,7 @@
 """
-The clients that agents do not show, and the rule that they lack.
+Finds the clients that agents do not show, and the rules that the agents lack.
 
-Nothing here says that something does not happen unless the answers would have shown it.
+A client counts as absent only if the answers would have shown it.
 """
 
 from __future__ import annotations
@@ -49,11 +49,7 @@ _REASONS: Final = {
 
 
 def unseen_findings(snapshot: Snapshot) -> Iterator[Finding]:
-    """
-    Yield the gaps in what nodes show, worst first.
-
-    These are series that cannot be read, throttled clients that are not shown, and absent clients.
-    """
+    """Yield findings on series that cannot be read, on throttled clients that are not shown, and on absent clients."""
     visibility, sources = Visibility.of(snapshot), sources_by_node(snapshot)
     reported_nodes = set[str]()
     for node in snapshot.nodes:
@@ -86,9 +82,9 @@ def unseen_findings(snapshot: Snapshot) -> Iterator[Finding]:
 
 def unit_findings(snapshot: Snapshot) -> Iterator[Finding]:
     """
-    Yield a finding for each node whose throttle times are in a unit that only their name says.
+    Yield a finding for each node with throttle times that are in seconds only by the name of their metric.
 
-    The finding is a warning where they are longer than clients wait for an answer.
+    The finding is a warning if they are longer than clients wait for a response.
     """
     columns = snapshot.measured.columns
     for node in snapshot.nodes:
@@ -103,7 +99,7 @@ def unit_findings(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def label_findings(snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield the labels that may be tags of a custom quota callback, and were taken for labels of agents."""
+    """Yield findings on labels that are taken for labels of agents, and may be tags of a custom quota callback."""
     for node in snapshot.nodes:
         labels = () if node.coverage is None else node.coverage.labels_of_page
         if labels and node.quota_callback is not False:
@@ -111,13 +107,13 @@ def label_findings(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def lacking_if_any(dialect: str, series: Sequence[Series]) -> str:
-    """Return the advice to have an agent show these series, where it is unknown whether there are such clients."""
+    """Return the same advice as `lacking`, on clients of which it is unknown whether there are any."""
     advice = lacking(dialect, series)
     return f"If such clients send requests: {advice[0].lower()}{advice[1:]}"
 
 
 def lacking(dialect: str, series: Sequence[Series]) -> str:
-    """Return advice on the rules that an agent needs to show these series."""
+    """Return the advice to make an agent of a dialect show the series of some clients."""
     beans = [f"kafka.server:type={quota_type.group},{_TAGS[kind]}" for quota_type, kind in series[:_EXAMPLES]]
     names = f"{', '.join(beans)}{' and so on' if len(series) > _EXAMPLES else ''}"
     if dialect == "jolokia":
@@ -143,29 +139,41 @@ def sources_by_node(snapshot: Snapshot) -> Mapping[str, SourceHealth]:
 
 
 def source_names(snapshot: Snapshot, nodes: Iterable[str]) -> str:
-    """Return the sources of some nodes with their dialects, such as ``'broker-1' (strimzi)``."""
+    """Return the sources of nodes with their dialects in a text, such as ``'broker-1' (strimzi)``."""
     sources = sources_by_node(snapshot)
-    names = [
-        f"{source.name!r} ({source.dialect})" if (source := sources.get(node)) else f"that of node {shown(node)}"
-        for node in nodes
-    ]
-    return ", ".join([*map(shown, names[:_EXAMPLES]), *(["…"] if len(names) > _EXAMPLES else [])])
+    names = []
+    for node in nodes:
+        source = sources.get(node)
+        names.append(f"that of node {shown(node)}" if source is None else f"{source.name!r} ({source.dialect})")
+    return _first_examples([shown(name) for name in names])
+
+
+def _first_examples(texts: Sequence[str]) -> str:
+    """Return the first texts as a list, with an ellipsis for the others."""
+    return ", ".join([*texts[:_EXAMPLES], *(["…"] if len(texts) > _EXAMPLES else [])])
 
 
 def lacking_on(snapshot: Snapshot, hidden: Mapping[Series, Sequence[str]]) -> str:
-    """Return the advice for series with the nodes that may hide them, by the dialect of the first of these."""
-    node = next((nodes[0] for nodes in hidden.values() if nodes), None)
-    if node is None:
+    """
+    Return the advice of `lacking_if_any` for the first node that may hide series; empty if no node may.
+
+    Args:
+        snapshot: The snapshot, which has the dialects of the nodes.
+        hidden: The nodes that may hide series, by the series.
+
+    """
+    first_node = next((nodes[0] for nodes in hidden.values() if nodes), None)
+    if first_node is None:
         return ""
-    source = sources_by_node(snapshot).get(node)
-    series = [series_of_kind for series_of_kind, nodes in hidden.items() if node in nodes]
-    return lacking_if_any("" if source is None else source.dialect, series)
+    source = sources_by_node(snapshot).get(first_node)
+    hidden_series = [series for series, nodes in hidden.items() if first_node in nodes]
+    return lacking_if_any("" if source is None else source.dialect, hidden_series)
 
 
 def _partly_shown(
     snapshot: Snapshot, visibility: Visibility, sources: Mapping[str, SourceHealth], reported_nodes: set[str]
 ) -> Iterator[Finding]:
-    """Yield the nodes that show none of the clients that others show, or none of a kind."""
+    """Yield findings on nodes that show no client, or none of a kind, although other nodes show such clients."""
     kinds = {
         (quota_type, kind): [node.broker for node in visibility.measuring(quota_type) if shows(node, quota_type, kind)]
         for quota_type in QuotaType
@@ -209,7 +217,7 @@ def kinds_text(series: Iterable[Series]) -> str:
 
 
 def _none_shown(snapshot: Snapshot, visibility: Visibility, sources: Mapping[str, SourceHealth]) -> Iterator[Finding]:
-    """Yield findings on why no entity is shown, where nothing proves that there are entities."""
+    """Yield findings on the reasons why no entity is shown, if nothing proves that there are entities."""
     limits = snapshot.limits
     rules = None
     if limits is not None and not all(node.overruled for node in snapshot.nodes):
@@ -257,7 +265,7 @@ def _none_shown(snapshot: Snapshot, visibility: Visibility, sources: Mapping[str
 
 
 def _throttles(node: NodeUsage) -> str:
-    """Return the requests of a node that were throttled, the longest in sum first, and those that were refused."""
+    """Return the requests of a node that were throttled, by the longest sum, and then the refused ones, in a text."""
     throttled = sorted(node.by_name(catalog.REQUEST_THROTTLED_SECONDS).items(), key=lambda item: -item[1])
     texts = [f"{shown(request)} {digits(seconds)} s" for request, seconds in throttled if seconds > 0]
     texts += [
@@ -265,7 +273,7 @@ def _throttles(node: NodeUsage) -> str:
         for request, count in node.by_name(catalog.THROTTLING_ERRORS).items()
         if count
     ]
-    return ", ".join([*texts[:_EXAMPLES], *(["…"] if len(texts) > _EXAMPLES else [])])
+    return _first_examples(texts)
 
 
 def _note(finding: Finding) -> Finding:
@@ -279,5 +287,5 @@ _UNKNOWN: Final = SourceHealth(name="", dialect="unknown", up=True, duration_sec
 
 
 def _unknown_source(node: NodeUsage) -> SourceHealth:
-    """Return what stands for the source of a node where an exporter of an earlier release does not name it."""
+    """Return a source for a node whose source is unknown, as from an exporter of an earlier release."""
     return SourceHealth(name=f"node {node.broker}", dialect="unknown", up=True, duration_seconds=0.0)

@@ -83,7 +83,7 @@ def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str 
                         TableRow(
                             usage=usage,
                             near_limit=snapshot.thresholds.near_limit,
-                            recent=result.trails.of(usage),
+                            recent=result.trails.utilization(usage),
                             throttled=result.trails.throttled(usage),
                             team=result.teams.of(usage.entity),
                         )

@@ -308,7 +308,7 @@ async def test_the_screen_begins_with_what_the_exporter_remembers(*, known: bool
     screen = show._Show((state, ()), Choices())
     screen.recall(recent)
     seen = 11 if known else 1
-    assert screen.trails.of(full) == [None] * (RECENT_STEPS - seen) + [0.5] * seen
+    assert screen.trails.utilization(full) == [None] * (RECENT_STEPS - seen) + [0.5] * seen
     assert f" {'▄' * seen} " in capture.get()
 
 

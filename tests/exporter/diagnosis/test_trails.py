@@ -30,9 +30,9 @@ def test_a_clock_that_is_set_back_loses_nothing() -> None:
     noted(trails, 3_600, used(0.5))
     noted(trails, 0, used(0.25))
     noted(trails, 10, used(1.5))
-    assert trails.of(used(0.0)) == [None, None, 0.5, 1.5]
+    assert trails.utilization(used(0.0)) == [None, None, 0.5, 1.5]
     noted(trails, 3_600, used(0.125))
-    assert trails.of(used(0.0)) == [None, None, None, 0.125]
+    assert trails.utilization(used(0.0)) == [None, None, None, 0.125]
 
 
 @pytest.mark.parametrize("step", [3_600.5, -3_600.5, 86_400.0])
@@ -42,7 +42,7 @@ def test_a_clock_that_is_set_moves_no_step(step: float) -> None:
     for steady, ratio in ((100.0, 0.5), (110.0, 0.25)):
         trails.note(replace(snapshot(used(ratio)), taken_at=START + steady, boot_seconds=steady))
     trails.note(replace(snapshot(used(1.5)), taken_at=START + step + 120, boot_seconds=120.0))
-    assert trails.of(used(0.0)) == [None, 0.5, 0.25, 1.5]
+    assert trails.utilization(used(0.0)) == [None, 0.5, 0.25, 1.5]
     trail = trails.trail(used(0.0).entity)
     assert trail is not None
     assert trail.times.tolist() == [START + step + seconds for seconds in (90, 100, 110, 120)]
@@ -61,7 +61,7 @@ def test_who_has_no_limit_has_a_trail_of_usage_and_throttles() -> None:
     trails = Trails(steps=2, step_seconds=10.0)
     noted(trails, 0, usage(usage=5.0, throttle_time_seconds=0.5))
     noted(trails, 10, usage(usage=6.0, throttle_time_seconds=None))
-    assert set(trails.of(usage())) == {None}
+    assert set(trails.utilization(usage())) == {None}
     trail = trails.trail(usage().entity)
     assert trail is not None
     assert trail.times.tolist() == [START, START + 10]
@@ -83,12 +83,12 @@ def test_only_the_throttled_and_the_fullest_have_a_trail() -> None:
     trails = Trails(steps=3, step_seconds=10.0, max_entities=2)
     slow = usage(user="dave", usage=1.0, throttle_time_seconds=1.0)
     noted(trails, 0, used(0.5, user="bob"), used(0.75), used(0.25, user="carol"), slow)
-    assert trails.of(used(0.0)) == [None, None, 0.75]
-    assert trails.of(used(0.0, user="bob")) == [None, None, None]
+    assert trails.utilization(used(0.0)) == [None, None, 0.75]
+    assert trails.utilization(used(0.0, user="bob")) == [None, None, None]
     assert trails.trail(slow.entity) is not None
     noted(trails, 10, used(0.5, user="bob"), used(0.75), used(0.25, user="carol"))
-    assert trails.of(used(0.0, user="bob")) == [None, None, 0.5]
-    assert trails.of(used(0.0)) == [None, 0.75, 0.75]
+    assert trails.utilization(used(0.0, user="bob")) == [None, None, 0.5]
+    assert trails.utilization(used(0.0)) == [None, 0.75, 0.75]
     assert (trails.trail(slow.entity), len(trails)) == (None, 2)
 
 
@@ -128,4 +128,4 @@ def test_trails_are_those_of_a_plain_model(snapshots: list[tuple[int, dict[tuple
         noted(trails, 10 * step, *(used(ratio, *name) for name, ratio in seen.items()))
         plain.note(step, seen)
     for name in product("abcde", "12"):
-        assert trails.of(used(0.0, *name)) == (plain.of(name, step, 4) if snapshots else [None] * 4)
+        assert trails.utilization(used(0.0, *name)) == (plain.of(name, step, 4) if snapshots else [None] * 4)
