@@ -1,4 +1,4 @@
-"""Columns and batches of Arrow for all of the pipeline: described, numbered, added up, searched, cut and gathered."""
+"""Functions for columns and batches of Arrow that the whole pipeline uses."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ CLIENT_COLUMNS: Final = [column(name, pa.string(), "As in history.") for name in
 
 @dataclass(frozen=True, kw_only=True)
 class GroupKey:
-    """Key of groups of rows: rows of equal values in some columns are of one group."""
+    """Key of groups of rows. Rows with equal values in `columns` belong to one group."""
 
     columns: Sequence[str]
-    """Columns of text; none of them has a null."""
+    """Columns of text without nulls."""
     numbers: Callable[[pa.Table], Sequence[int]] | None = None
-    """Function that numbers the distinct values of the columns: those of one number are of one group, too."""
+    """Function that returns a number for each distinct row of `columns`. Rows with equal numbers are one group, too."""
 
 
 def array(values: object) -> Column:
@@ -41,7 +41,7 @@ def array(values: object) -> Column:
 
 
 def numbers_of(names: Column, number: Callable[[str], int]) -> Numbers:
-    """Return the number of each name, which is computed once for each name; null is taken for the empty name."""
+    """Return the number of the name in each row; `number` is called once for each distinct name, "" for null."""
     encoded = pc.fill_null(names, "").combine_chunks().dictionary_encode()
     numbers = [number(name) for name in encoded.dictionary.to_pylist()]
     places: Numbers = encoded.indices.to_numpy(zero_copy_only=False)
@@ -49,7 +49,7 @@ def numbers_of(names: Column, number: Callable[[str], int]) -> Numbers:
 
 
 def added(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Return rows of equal keys as one row, in which all other columns are added up."""
+    """Return a row for each distinct key, with the sums of all other columns."""
     values = [name for name in rows.column_names if name not in keys]
     sums = rows.group_by([*keys], use_threads=False).aggregate([(name, "sum") for name in values])
     return sums.select([*keys, *(f"{name}_sum" for name in values)]).rename_columns([*keys, *values])
@@ -57,9 +57,9 @@ def added(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
 
 def having(rows: pa.Table, texts: Mapping[str, str | None]) -> Column:
     """
-    Return whether each row has these texts in its columns, None for any.
+    Return a mask of the rows that have some texts in some columns; None stands for any text.
 
-    An argument may be text that UTF-8 cannot encode, which no row has.
+    A text that UTF-8 cannot encode is allowed, and matches no row.
     """
     is_match: Column = pa.repeat(True, len(rows))  # noqa: FBT003 - Arrow's, not a flag
     for name, text in texts.items():
@@ -70,7 +70,7 @@ def having(rows: pa.Table, texts: Mapping[str, str | None]) -> Column:
 
 
 def by_number(rows: pa.Table, numbers: Numbers) -> Iterator[tuple[int, pa.Table]]:
-    """Yield each number of a row, and all rows of that number in their order."""
+    """Yield the distinct numbers, ascending, each with its rows in their order; `numbers` has a number for each row."""
     if len(rows) and np.all(numbers == numbers[0]):
         # nearly always true for rows of a table of the same layout, and then nothing is copied
         yield int(numbers[0]), rows
@@ -94,7 +94,7 @@ def bounded(batch: pa.RecordBatch, rows: int, most_bytes: int) -> Iterator[pa.Re
 
 
 def gathered(batches: Iterable[pa.RecordBatch], rows: int, most_bytes: int) -> Iterator[list[pa.RecordBatch]]:
-    """Yield batches, cut by ``bounded``, in order, in groups that reach the number of rows or bytes."""
+    """Yield groups of batches, in order, that have at least `rows` or `most_bytes`; batches are cut by ``bounded``."""
     pending: list[pa.RecordBatch] = []
     count = weight = 0
     for batch in batches:

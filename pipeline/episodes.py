@@ -1,10 +1,9 @@
 """
 Throttle episodes in the request log: from the first to the last throttle of a client on a broker.
 
-A throttle lasts from the decision for the throttle time, and one that begins no more than `EPISODE_PAUSE_SECONDS` after
-the end of another one belongs to the same episode. An update appends fragments: the episodes of the requests that are
-new. Fragments merge on reading: what is less than the pause apart is the same in whatever parts it came, so that late
-requests join the episodes that they belong to.
+A throttle lasts from the decision until the throttle time is over. A throttle that begins at most
+`EPISODE_PAUSE_SECONDS` after the end of another one belongs to the same episode. An update appends *fragments*, which
+are the episodes of the new requests alone. Readers merge fragments, so that late requests join their episodes.
 """
 
 from typing import Any, Final
@@ -30,7 +29,7 @@ EPISODES: Final = pa.schema([
     column("throttle_ms", pa.int64(), "Their throttle time, ms."),
     column("longest_ms", pa.int64(), "The longest throttle time, ms."),
 ])  # fmt: skip
-"""Fragments of throttle episodes: those of one key that are no more than 60 s apart are one episode (`merged`)."""
+"""Fragments of throttle episodes. Fragments of one key that are at most 60 s apart are one episode (`merged`)."""
 COLUMNS: Final = (*CLIENT, "timestamp", "api_key", "throttle_ms", "refused")
 """Columns of history that are read."""
 KEY: Final = (*CLIENT, "quota_type")
@@ -49,7 +48,7 @@ _TYPES: Final = {api: kind for kind in QuotaType for api in kind.apis}
 
 
 def fragments_of(history: pa.Table) -> pa.Table:
-    """Return the episodes (`EPISODES`) of some requests alone: at least `COLUMNS` of HISTORY, in any order."""
+    """Return the episodes (`EPISODES`) of some rows of HISTORY alone, with at least `COLUMNS`, in any order."""
     throttles: Column = pc.max_element_wise(history.column("throttle_ms"), pa.scalar(0, pa.int32()))
     history = history.append_column("throttle", throttles.cast(pa.int64()))
     hit = pc.or_(pc.greater(throttles, pa.scalar(0)), history.column("refused"))
@@ -70,7 +69,7 @@ def fragments_of(history: pa.Table) -> pa.Table:
 
 
 def merged(fragments: pa.Table) -> pa.Table:
-    """Merge fragments (`EPISODES`); those of parts may be merged in parts first. Rows come by key and time."""
+    """Merge fragments (`EPISODES`) into episodes, sorted by key and time. Merged fragments may be merged again."""
     if not len(fragments):
         return fragments
     rows = fragments.sort_by([(name, "ascending") for name in (*KEY, "began")])
@@ -79,7 +78,7 @@ def merged(fragments: pa.Table) -> pa.Table:
         codes = rows.column(name).combine_chunks().dictionary_encode().indices
         is_new_key[1:] |= np.diff(codes.to_numpy()) != 0
     began, ended = (rows.column(name).to_numpy() for name in ("began", "ended"))
-    # ranks grow from key to key, unlike times, so that one running maximum serves all keys
+    # Times become ranks that are higher for each following key, so that one running maximum serves all keys.
     ranked, ranks = np.unique(np.r_[began - _PAUSE_MS, ended], return_inverse=True)
     begins, ends = ranks.reshape(2, -1) + np.cumsum(is_new_key) * len(ranked)
     reached = np.maximum.accumulate(ends)
@@ -94,9 +93,10 @@ def episodes_in(
     table: Table, user: str | None = None, client_id: str | None = None, begin_ms: int = 0, end_ms: int = 1 << 62
 ) -> pa.Table:
     """
-    Return the episodes (`EPISODES`) of a table of fragments that touch a time (ms since 1970), whole, by key and time.
+    Return the complete episodes (`EPISODES`) that overlap a period (ms since 1970), sorted by key and time.
 
-    None stands for all users and client ids. A user's shard is read as a whole, whatever the time is.
+    `table` has fragments. None stands for all users, or client ids. All days of a user's shard are read, because an
+    episode may begin before the period.
     """
     files = table.files() if user is None else table.files_of(user)
     tables = (pa.Table.from_batches([batch]) for batch in table.batches(files))

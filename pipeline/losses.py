@@ -1,13 +1,12 @@
 """
-What a history lacks.
+Losses of a history: requests that its logs lack, lines that could not be read, and times in whole seconds.
 
-Requests that its logs have lost, lines that could not be read, and fractions of seconds that were never logged.
+Clients number the requests of a connection one by one (correlation ids), and a broker logs all of them. So a number
+between two logged ones belongs to a request that the log lacks. Java clients number the requests of all their
+connections together, so their connections are counted together. Their losses are undecided while the log of a node that
+Metadata names is missing.
 
-Clients number the requests of a connection one by one (correlation ids), and a broker logs all of them: numbers between
-two that are logged are of requests that the log lacks. Java clients number the requests of all their connections
-together, so theirs are looked at together, and are undecided while the log of some node that Metadata names is not
-here. What is found is a lower bound: what was lost before the first and after the last request of a connection leaves
-no trace.
+Losses are lower bounds: requests that were lost before the first or after the last one of a connection leave no trace.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ from .table import Table
 from .topics import MINUTE_MS
 
 MOST_MISSING: Final = 0.05
-"""Greatest share of an entity's missing requests for which its limit becomes a command."""
+"""Largest missing share of an entity's requests with which its limit becomes a command."""
 SHOWN: Final = 0.0005
-"""Least share that is reported."""
+"""Least missing share that is reported."""
 _MOST_CLIENTS: Final = 3
 _SECOND_MS: Final = 1_000
 _UNITS: Final = {10: "10 ms", 100: "100 ms", 1_000: "whole seconds"}
@@ -47,9 +46,9 @@ _UNLESS: Final = (
 )
 _AGAIN: Final = "ingest the logs again into another folder, with --broker or --broker-pattern for each broker"
 _FEW: Final = 20
-"""Least number of correlation ids for a share that is taken for that of other clients."""
+"""Least number of correlation ids of a broker for a share that is assumed for its clients without numbers."""
 _WRAPPED: Final = 1 << 30
-"""Distance of numbers between two requests of a minute that is no loss: the numbers began again."""
+"""Distance between two successive numbers from which on the client must have started to count again."""
 
 Client = tuple[str, str, str]
 """Broker, user and client id."""
@@ -57,14 +56,14 @@ Client = tuple[str, str, str]
 
 @dataclass(slots=True)
 class Steps:
-    """Steps from one correlation id to the next."""
+    """Number of steps from one correlation id to the next."""
 
     all: int = 0
     seen: int = 0
-    """Number of steps between requests that the log has."""
+    """Number of steps that lead to a request which the log has."""
 
     def add(self, first_id: int, last_id: int, requests: int) -> None:
-        """Count the numbers from the first to the last, of which `requests` are logged."""
+        """Count the steps from the first to the last id, between which, both included, `requests` are logged."""
         steps = last_id - first_id
         if steps < _WRAPPED:
             self.all += steps
@@ -77,7 +76,7 @@ class Steps:
 
     @property
     def missing(self) -> float | None:
-        """Share that the log lacks; None if no number has a next one."""
+        """Share of requests that the log lacks; None without any step."""
         return 1 - self.seen / self.all if self.all else None
 
 
@@ -91,10 +90,11 @@ class Losses:
     """Losses of a history, as far as the log shows them."""
 
     clients: Mapping[Client, Steps] = field(default_factory=dict)
+    """Steps by client, if a missing number is a missing request."""
     undecided: Mapping[Client, Steps] = field(default_factory=dict)
-    """Steps of numbers that may have gone to nodes whose logs are not here."""
+    """Steps by client, if a missing number may belong to a request to a node whose log is not here."""
     java: AbstractSet[Client] = frozenset()
-    """Clients that number the requests to all brokers together, as far as their software is known."""
+    """Clients that number their requests to all brokers together, or may do so, by their software."""
     unreadable: Mapping[str, int] = field(default_factory=dict)
     """Number of request lines that could not be read, by broker; the empty broker is unknown."""
     requests: Mapping[str, int] = field(default_factory=dict)
@@ -108,45 +108,46 @@ class Losses:
 
     def missing(self, user: str | None = None, client_id: str | None = None, broker: str | None = None) -> float:
         """
-        Return the missing share of an entity's requests, on the broker with the largest; 0 if none is visible.
+        Return the missing share of an entity's requests on the broker with the largest one; 0 without visible losses.
 
-        A client without numbers of its own has the share of its broker.
+        For a client without numbers of its own, the share of its broker is used.
         """
-        return max((self._of(name, user, client_id) for name in self._brokers(broker)), default=0.0)
+        return max((self._missing_on(name, user, client_id) for name in self._brokers(broker)), default=0.0)
 
     def share(self, user: str | None = None, client_id: str | None = None, broker: str | None = None) -> float | None:
         """
-        Return `missing`; None if it is unknown.
+        Return `missing`, or None if it is unknown.
 
-        Then no loss is visible and numbers are unknown, or may have gone to nodes without logs here.
+        It is unknown if no loss is visible, and correlation ids are missing or undecided.
         """
         share = self.missing(user, client_id, broker)
         if share >= SHOWN:
             return share
         brokers = self._brokers(broker)
-        is_open = any(
+        is_undecided = any(
             place in brokers and user in (None, owner) and client_id in (None, name) and steps.all > steps.seen
             for (place, owner, name), steps in self.undecided.items()
         )
-        return share if self.has_numbers and not is_open else None
+        return share if self.has_numbers and not is_undecided else None
 
     def _brokers(self, broker: str | None) -> Sequence[str]:
         return sorted(self.requests) if broker is None else (broker,)
 
-    def _of(self, broker: str, user: str | None, client_id: str | None) -> float:
-        of_client, of_broker = (
-            self._sums.get((broker, *names), Steps()) for names in ((user, client_id), (None, None))
-        )
+    def _missing_on(self, broker: str, user: str | None, client_id: str | None) -> float:
+        """Return the missing share of an entity's requests on one broker: by numbers, or by unreadable lines."""
+        client_steps = self._sums.get((broker, user, client_id), Steps())
+        broker_steps = self._sums.get((broker, None, None), Steps())
         unreadable = self.unreadable.get(broker, 0) + self.unreadable.get("", 0)
         readable = self.requests.get(broker, 0)
         unread_share = unreadable / (unreadable + readable) if unreadable else 0.0
-        if of_client.missing is not None:
-            return max(of_client.missing, unread_share)
-        return max((of_broker.missing or 0.0) if of_broker.all >= _FEW else 0.0, unread_share)
+        missing_share = client_steps.missing
+        if missing_share is None and broker_steps.all >= _FEW:
+            missing_share = broker_steps.missing
+        return max(missing_share or 0.0, unread_share)
 
     @cached_property
     def _sums(self) -> dict[tuple[str, str | None, str | None], Steps]:
-        """Steps by broker, user and client id, also added up over users, client ids, and both (None)."""
+        """Steps by broker, user and client id; None stands for the sum over all users, or client ids."""
         sums: dict[tuple[str, str | None, str | None], Steps] = {}
         for (broker, user, client_id), steps in self.clients.items():
             for names in product((user, None), (client_id, None)):
@@ -154,7 +155,7 @@ class Losses:
         return sums
 
     def incomplete(self, user: str | None, client_id: str | None, broker: str | None = None) -> bool:
-        """Return whether a figure of an entity is too low, as far as the log shows."""
+        """Return whether figures of an entity are too low, because losses are visible."""
         return self.missing(user, client_id, broker) >= SHOWN
 
     def too_many(self, user: str | None, client_id: str | None) -> bool:
@@ -172,7 +173,7 @@ class Losses:
         return [*self.missing_notes(), *self._unreadable_notes(), *self._precision_notes()]
 
     def missing_notes(self) -> Iterator[str]:
-        """Yield the losses that correlation ids show, and those that they leave open."""
+        """Yield notes about losses that correlation ids show, or that stay undecided."""
         yield from self._missing()
         yield from self._undecided()
 
@@ -206,7 +207,7 @@ class Losses:
                 )
 
     def _numbers_of_java(self, broker: str) -> bool:
-        """Return whether missing numbers of a broker are of clients that number requests to all brokers together."""
+        """Return whether a client with visible losses on a broker is among `java`."""
         return any(
             client[0] == broker and (steps.missing or 0.0) >= SHOWN and client in self.java
             for client, steps in self.clients.items()
@@ -271,11 +272,11 @@ def losses_of(folder: str, span_ms: tuple[int, int] | None = None) -> Losses:
 
     Args:
         folder: folder of the history, as `quotascope ingest` has made it.
-        span_ms: period of the connections; all of the quarantine counts, which has no times.
+        span_ms: period of the connections. Unreadable lines are counted without a period, as they have no times.
 
     Raises:
         TableError: a table cannot be read.
-        BrokersMixed: a broker's name stands for two.
+        BrokersMixed: the name of a broker stands for two brokers.
 
     """
     base = folder.rstrip("/")
@@ -328,7 +329,7 @@ def check_brokers(rows: pa.Table, folder: str) -> None:
 
 
 def losses_in(rows: pa.Table, unreadable: Mapping[str, int] | None = None, nodes: int = 0) -> Losses:
-    """Return the losses in rows of `CONNECTIONS`, of a cluster of `nodes` nodes (0: unknown)."""
+    """Return the losses in rows of `CONNECTIONS`; `nodes` is the number of nodes of the cluster, 0 if it is unknown."""
     merged = (
         rows.group_by(["broker", "user", "client_id", "connection", "peer", "software", "start"], use_threads=False)
         .aggregate([
@@ -355,13 +356,13 @@ def losses_in(rows: pa.Table, unreadable: Mapping[str, int] | None = None, nodes
     clients: dict[Client, Steps] = {}
     undecided: dict[Client, Steps] = {}
     java: dict[tuple[str, str, str], list[list[dict[str, Any]]]] = {}
-    for of_connection in by_connection.values():
-        software = next((row["software"] for row in of_connection if row["software"] != "unknown"), "unknown")
+    for connection in by_connection.values():
+        software = next((row["software"] for row in connection if row["software"] != "unknown"), "unknown")
         if software == "unknown" or "java" in software.lower():
-            last_row = of_connection[-1]
-            java.setdefault((last_row["peer"], last_row["user"], last_row["client_id"]), []).append(of_connection)
+            last_row = connection[-1]
+            java.setdefault((last_row["peer"], last_row["user"], last_row["client_id"]), []).append(connection)
         else:
-            _count_connection(of_connection, clients)
+            _count_connection(connection, clients)
     counted_steps = undecided if nodes > len(requests) else clients
     for connections in java.values():
         if len(connections) == 1:
@@ -384,11 +385,15 @@ def _client(row: Mapping[str, Any]) -> Client:
 
 
 def _count_connection(rows: Sequence[Mapping[str, Any]], clients: dict[Client, Steps]) -> None:
-    """Count the numbers of one connection, in their order; if they begin again, no number between is missing."""
+    """
+    Add the steps of one connection, whose rows are in order of time, to its client's.
+
+    Where its numbers start again, a new range of numbers begins, and nothing between the ranges is missing.
+    """
     steps = clients.setdefault(_client(rows[-1]), Steps())
     first_id = last_id = requests = 0
-    for _, of_minute in groupby(rows, key=lambda row: row["start"]):
-        minute = list(of_minute)
+    for _, rows_of_minute in groupby(rows, key=lambda row: row["start"]):
+        minute = list(rows_of_minute)
         lowest, highest = min(row["first_id_min"] for row in minute), max(row["last_id_max"] for row in minute)
         count = sum(row["requests_sum"] for row in minute)
         if requests and last_id < lowest < last_id + _WRAPPED:
@@ -402,13 +407,13 @@ def _count_connection(rows: Sequence[Mapping[str, Any]], clients: dict[Client, S
 
 def _count_together(connections: Sequence[Sequence[Mapping[str, Any]]], clients: dict[Client, Steps]) -> None:
     """
-    Count the numbers of connections of one host and client id, by minute.
+    Add the steps of connections of one host and client id, minute by minute.
 
-    Connections whose numbers overlap are of one client.
+    Connections whose ranges of numbers overlap in a minute belong to one client.
     """
     by_minute: dict[int, list[Mapping[str, Any]]] = {}
-    for of_connection in connections:
-        for row in of_connection:
+    for connection in connections:
+        for row in connection:
             by_minute.setdefault(row["start"], []).append(row)
     for rows in by_minute.values():
         together: list[Mapping[str, Any]] = []
@@ -423,7 +428,7 @@ def _count_together(connections: Sequence[Sequence[Mapping[str, Any]]], clients:
 
 
 def _count_client(together: Sequence[Mapping[str, Any]], last_id: int, clients: dict[Client, Steps]) -> None:
-    """Count the numbers of one client in a minute, for each broker that it used."""
+    """Add the steps of all connections of a client in a minute to the client on each broker that it used."""
     if together:
         sums = Steps()
         sums.add(together[0]["first_id_min"], last_id, sum(row["requests_sum"] for row in together))

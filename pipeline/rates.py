@@ -54,7 +54,7 @@ class EmptyHistory(PipelineError):
 
 @dataclass(frozen=True, slots=True)
 class LimitGroup:
-    """Clients that share a limit of one quota type; None is a dimension that plays no part."""
+    """Clients that share a limit of one quota type; a name is None if the limit does not depend on it."""
 
     kind: QuotaType
     user: str | None
@@ -77,9 +77,10 @@ class GroupUsage:
 
 def span_ms(history: History, *tables: Table) -> tuple[int, int]:
     """
-    Return the second of the first request of a history, and the end of the second of its last one: ms since 1970.
+    Return the begin of the second with the first request of a history, and the end of the second with its last request.
 
-    The period is that of the requests that are replayed, and of `tables`, which may have earlier days, as roll-ups do.
+    Both are ms since 1970. The requests of the history are those that are replayed. Rows of `tables`, such as roll-ups
+    with earlier days, extend the period.
 
     Raises:
         EmptyHistory: there is no request.
@@ -93,7 +94,7 @@ def span_ms(history: History, *tables: Table) -> tuple[int, int]:
 
 
 def _span_of(table: Table, file: File) -> tuple[int, int]:
-    """Return the first and the last time of a file; it is read if another program wrote the commit without them."""
+    """Return the first and the last time in a file; read the file if another program committed it without them."""
     if file.first_ms is not None and file.last_ms is not None:
         return file.first_ms, file.last_ms
     name = table.layout.day_of or ""
@@ -103,7 +104,7 @@ def _span_of(table: Table, file: File) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedThrottle:
-    """Throttles of a history as logged: a replay of the quotas that were in force has to come near them."""
+    """Throttles in the log, to which a replay of the quotas that were in force must come close."""
 
     requests: int = 0
     """Requests that were throttled or refused."""
@@ -112,7 +113,7 @@ class LoggedThrottle:
 
     @classmethod
     def of(cls, history: History) -> LoggedThrottle:
-        """Add up the sums of the request quota, which every request that can be throttled charges once."""
+        """Return the throttles of a history: sums of the request quota, which every throttled request charges once."""
         columns = ("quota_type", "throttled", "throttle_ms")
         requests = throttle_ms = 0
         for batch in history.seconds.batches(history.seconds.files(), columns):
@@ -129,7 +130,7 @@ class LoggedThrottle:
         """
         Return sentences that compare the replay of the first candidate with the log.
 
-        They have a ratio only if both are near.
+        If the throttle times differ by more than a factor of `_COMPARABLE`, there is no ratio, but the possible causes.
 
         Args:
             replayed_ms: throttle time of the replay, ms.
@@ -169,7 +170,7 @@ class LoggedThrottle:
 def usages(
     history: History, groups: Sequence[LimitGroup], span: tuple[int, int], zone: tzinfo
 ) -> dict[LimitGroup, GroupUsage]:
-    """Return the usage of groups within the history's period; groups without usage are missing."""
+    """Return the usage of groups in a period of a history; groups without usage are missing."""
     return usages_of(sums_of(history, span, _COLUMNS), groups, span, zone)
 
 
@@ -177,13 +178,12 @@ def sums_of(history: History, span: tuple[int, int], columns: Sequence[str]) -> 
     """
     Yield the sums (`ROLLUP`) of a period, ms since 1970.
 
-    Days that only the roll-up lost are computed from the requests.
-
-    A client, quota type and second may have several rows, which add up. `start` must be among the columns.
+    Sums of days that only the roll-up has dropped are computed from the requests. A client, quota type and second may
+    have several rows, which add up. `start` must be among the columns.
     """
     table, detail = history.seconds, history.detail
     begin, end = span
-    # late requests of days that were dropped are in both
+    # late requests of dropped days may be in both tables, so days are taken from one of them
     kept_day = table.first_kept_day or 0
     is_kept: Any = pc.field("start") >= kept_day * DAY_MS
     inside: Any = (pc.field("start") >= begin) & (pc.field("start") < end)
@@ -226,7 +226,11 @@ def usages_of(
 def _busiest(
     kind: QuotaType, parts: Sequence[pa.Table], span: tuple[int, int], zone: tzinfo, seen: NDArray[np.bool_]
 ) -> GroupUsage | None:
-    """Return the usage on the broker with the highest peak, None without any; a second may have several rows."""
+    """
+    Return the usage of a group on the broker with the highest peak; None without usage.
+
+    `parts` are tables of `broker`, `start` and `amount`; `seen` is a mask of the hours of the week with requests.
+    """
     sums = pa.concat_tables(parts).group_by(["broker", "start"]).aggregate([("amount", "sum")])
     sums = sums.sort_by([("broker", "ascending"), ("start", "ascending")])
     usages = []
@@ -248,9 +252,7 @@ def _busiest(
 
 def curve_of(kind: QuotaType, starts_ms: Ints, amounts: Ints, span: tuple[int, int]) -> Curve:
     """
-    Return usage over time, in at most `PIECES` pieces, in the unit of the quota type.
-
-    Its peaks are the highest of `peaks`.
+    Return usage over time in at most `PIECES` pieces, in the unit of the quota type: means, and the highest `peaks`.
 
     Args:
         kind: quota type, which gives the unit.
@@ -277,9 +279,9 @@ def curve_of(kind: QuotaType, starts_ms: Ints, amounts: Ints, span: tuple[int, i
 
 def peaks(kind: QuotaType, starts_ms: Ints, amounts: Ints) -> Floats:
     """
-    Return for each second the mean rate over the 11 s that end with it.
+    Return the mean rate over the 11 s that end with a second, by second.
 
-    A broker compares approximately this rate with a limit.
+    It is about the rate that a broker compares with a limit.
     """
     total = np.concatenate(([0.0], np.cumsum(_rates(kind, amounts))))
     oldest = np.searchsorted(starts_ms, starts_ms - (_WINDOWS - 1) * _SECOND)
@@ -303,7 +305,7 @@ def rate(kind: QuotaType, value: float) -> str:
 
 def units_legend(kinds: Iterable[QuotaType]) -> str:
     """
-    Return what a table has to explain about the units of these quota types; empty for bytes alone.
+    Return the explanation of the units of some quota types, for below a table; empty for bytes alone.
 
     >>> units_legend([QuotaType.PRODUCE, QuotaType.REQUEST])
     '%: percent of a thread'
@@ -317,10 +319,9 @@ def units_legend(kinds: Iterable[QuotaType]) -> str:
 
 def hours_of_week(times_ms: Ints, zone: tzinfo) -> Ints:
     """
-    Return the hour of the week of each moment (ms since 1970) by the clocks of a zone, daylight saving included.
+    Return the hour of the week of times (ms since 1970) in a time zone, with daylight saving time.
 
-    Every zone is a whole number of quarters of an hour off UTC (today's are), so that one look for each quarter is
-    enough.
+    It is computed once for each quarter of an hour, as the offsets of all zones are multiples of a quarter.
     """
     quarters = np.clip(times_ms, 0, _FARTHEST_MS) // QUARTER_MS
     seen, places = np.unique(quarters, return_inverse=True)
@@ -341,7 +342,7 @@ def hour_name(hour: int) -> str:
 
 
 def seen_hours(times_ms: Ints, zone: tzinfo) -> NDArray[np.bool_]:
-    """Return which of the 168 hours have any of some moments (ms since 1970)."""
+    """Return a mask of the 168 hours of the week that contain any of some times (ms since 1970)."""
     seen = np.zeros(HOURS, np.bool_)
     seen[hours_of_week(times_ms, zone)] = True
     return seen

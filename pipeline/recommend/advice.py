@@ -1,4 +1,4 @@
-"""A recommendation: one limit for each entity, the changes that it means, and the clients that it would throttle."""
+"""Recommended limits, the changes from the configured quotas, and the clients that the limits would throttle."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Recommendation:
     broker: str
     """Broker that needs the highest limit."""
     hour: int | None
-    """Hour of the week that needs the highest limit; None if hours are taken together, or any limit would do."""
+    """Hour of the week that needs the highest limit; None if hours are not looked at, or the lowest limit is enough."""
     requests: int
-    """Number of requests on all brokers that such a quota checks."""
+    """Number of requests that such a quota checks, on all brokers."""
     unsized: int = 0
     """Number of these requests with an unknown size, which may need a higher limit."""
 
@@ -73,19 +73,16 @@ class Hit:
     client_id: str
     kind: QuotaType
     limit: float
-    """Limit that decides for the client then."""
+    """Limit that would apply to the client."""
     share: float
-    """Part of its time in which it would be throttled."""
+    """Part of its active time in which it would be throttled."""
     muted_ms: int
     longest_ms: int
+    """Longest throttle time of a request."""
     muted_now_ms: int | None
     """Muted time under the quotas as configured; None if they are unknown."""
     held_back: bool = False
-    """
-    True if some of its requests were throttled while logged.
-
-    Without a quota it would have sent more, and figures are lower bounds.
-    """
+    """True if requests were throttled while logged: without a quota the client would have sent more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,19 +119,19 @@ class Advice:
         return sum(self.logged(recommendation).throttled > 0 for recommendation in self.recommended)
 
     def logged(self, recommendation: Recommendation) -> Logged:
-        """Return the requests of a limit's entity; if some were throttled, it may need more than the log shows."""
+        """Return the counts of the requests of a limit's entity."""
         return self.coverage.of(recommendation.entity)
 
     def configured_of(self, recommendation: Recommendation) -> float | None:
-        """Return the configured quota of the same entity and key; None if there is none, or if it is unknown."""
+        """Return the configured quota of a limit's entity and key; None without one, or if quotas are unknown."""
         quotas = QuotaSet() if self.configured is None else self.configured
         return quotas.get(recommendation.entity, {}).get(recommendation.key)
 
     def applies(self, recommendation: Recommendation) -> Resolution | None:
         """
-        Return the rule for the entity's clients without a rule of their own.
+        Return the configured rule that decides today for the clients of a limit's entity.
 
-        It is None if the rule is unknown, or there is none.
+        The rule is for clients that no rule names. It is None without a rule, or if quotas are unknown.
         """
         if self.configured is None:
             return None
@@ -145,15 +142,15 @@ class Advice:
 
     @cached_property
     def _configured_tables(self) -> Mapping[QuotaType, tuple[RuleTable, str]]:
-        """Configured quotas by type, and a name that none of them has."""
+        """Configured rules by quota type, and a name that no rule of the type has."""
         tables = (self.configured or QuotaSet()).tables()
         return {kind: (table, unnamed(table)) for kind, table in tables.items()}
 
     def state(self, value: float | None) -> str:
         """
-        Return the state of a configured quota.
+        Return the state of a configured quota (`configured_of`) as a word for programs.
 
-        It is "set", "unlimited" if it is infinite, "no rule", or "unknown" if all are.
+        It is "unknown" if quotas are unknown, and otherwise "set", "unlimited" if it is infinite, or "no rule".
         """
         if self.configured is None:
             return "unknown"
@@ -173,36 +170,32 @@ class Advice:
 
     @property
     def commanded(self) -> tuple[RuleChange, ...]:
-        """Changes that may become commands: those of entities of which not too many requests are missing."""
+        """Changes that may become commands: not of entities that lack too many requests."""
         refused = {recommendation.entity for recommendation in self.refused}
         return tuple(change for change in self.changes if change.entity not in refused)
 
     @property
     def refused(self) -> Sequence[Recommendation]:
-        """Limits of entities of which too many requests are missing for a command."""
+        """Limits of entities that lack too many requests for a command."""
         return [recommendation for recommendation in self.recommended if self.losses.too_many(*recommendation.names)]
 
     @property
     def refusals(self) -> Sequence[str]:
         """Reasons why limits become no commands, one sentence for each entity."""
         shares = {recommendation.names: self.losses.missing(*recommendation.names) for recommendation in self.refused}
-        return [
-            *self.left_out,
-            *(
-                (
-                    f"{spelled(*names)}: the log lacks {percent(share)} of its requests, and no command is made of "
-                    f"more than {percent(MOST_MISSING)}"
-                )
-                for names, share in shares.items()
-            ),
+        reasons = [
+            f"{spelled(*names)}: the log lacks {percent(share)} of its requests, and no command is made of "
+            f"more than {percent(MOST_MISSING)}"
+            for names, share in shares.items()
         ]
+        return [*self.left_out, *reasons]
 
 
 def recommendations(needs: Iterable[Need], policy: Policy) -> list[Recommendation]:
     """
-    Return one limit for all brokers by entity and quota type, from the needs on each broker.
+    Return a limit for each entity and quota type, which is the same for all brokers, sorted by names.
 
-    Limits are in the order of names.
+    It is the highest need on any broker, plus the headroom, and at least the floor.
     """
     grouped: dict[tuple[QuotaEntity, QuotaType], list[Need]] = {}
     for need in needs:
@@ -232,9 +225,9 @@ def without_system_users(
     limits: Iterable[Recommendation], brokers: Container[QuotaEntity]
 ) -> tuple[list[Recommendation], list[str]]:
     """
-    Leave out entities that the platform itself uses: a quota that throttles them delays all clients.
+    Leave out limits of entities that the platform itself uses: if they are throttled, all clients wait.
 
-    Return the other limits, and the reasons.
+    Return the remaining limits, and the reasons for leaving out the others.
     """
     remaining: list[Recommendation] = []
     reasons: dict[str, str] = {}
@@ -253,27 +246,29 @@ def without_overruled(
     configured: QuotaSet | None, limits: Sequence[Recommendation]
 ) -> tuple[list[Recommendation], list[str]]:
     """
-    Leave out limits that would apply to no client, since another rule decides.
+    Leave out limits that would apply to no client, because other rules decide for all clients of the entity.
 
-    Return the other limits, and the reasons.
+    Return the remaining limits, and the reasons for leaving out the others.
     """
     overruling = {kind: overruling_rules(table) for kind, table in target(configured, limits).tables().items()}
-    effective = [limit for limit in limits if limit.entity not in overruling[limit.kind]]
-    return effective, [
-        (
-            f"{spelled(*limit.names)}, {limit.key}: overruled by "
-            f"{overruling[limit.kind][limit.entity].rule} for every client"
-        )
-        for limit in limits
-        if limit.entity in overruling[limit.kind]
-    ]
+    remaining: list[Recommendation] = []
+    reasons: list[str] = []
+    for limit in limits:
+        overruling_rule = overruling[limit.kind].get(limit.entity)
+        if overruling_rule is None:
+            remaining.append(limit)
+        else:
+            reasons.append(
+                f"{spelled(*limit.names)}, {limit.key}: overruled by {overruling_rule.rule} for every client"
+            )
+    return remaining, reasons
 
 
 def protecting(results: pa.Table, policy: Policy, protection: Protection) -> list[Recommendation]:
     """
-    Return the level that the search found as the limit of each entity that it throttles, in the order of names.
+    Return the level that a search found as a limit for every entity that it throttles, sorted by names.
 
-    `results` are of the replay under that level (`quotascope.pipeline.replay.RESULTS`).
+    `results` are those of a replay under that level (`quotascope.pipeline.replay.RESULTS`).
     """
     rows: dict[QuotaEntity, list[Mapping[str, Any]]] = {}
     for row in results.to_pylist():

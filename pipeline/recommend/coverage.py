@@ -1,8 +1,4 @@
-"""
-Extent of the demand in a log.
-
-Its period, the hours of the week in it, and the requests that were throttled while it was written.
-"""
+"""Extent of a log: its period, the hours of the week in it, and the requests that were throttled while logged."""
 
 from __future__ import annotations
 
@@ -26,6 +22,7 @@ from ..rates import QUARTER_MS, seen_hours
 from .policy import RuleShape
 
 COLUMNS: Final = ("user", "client_id", "timestamp", "throttle_ms", "refused", "api_key")
+"""Columns of a history that are read."""
 _OF_BROKERS: Final = pa.array(
     [
         *EXEMPT_APIS,
@@ -39,14 +36,13 @@ _OF_BROKERS: Final = pa.array(
 """APIs that only brokers and controllers use."""
 _ANYONE: Final = "ANONYMOUS"
 """User of all clients and brokers without authentication."""
-"""Columns of a history that are read."""
 DAY_MS: Final = 86_400_000
 _HOUR_MS: Final = 3_600_000
 _DAY_HOURS: Final = 24
 
 
 class ShortLog(PipelineError):
-    """A log that covers less than a day: limits should not be made of it."""
+    """A log covers less than a day, which is too short for limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +71,7 @@ class Logged:
 
 @dataclass(slots=True)
 class RequestTally:
-    """Counts of some rows; the counts of parts of a history add up to those of the history."""
+    """Counts of some rows of a history. The counts of its parts add up."""
 
     entities: dict[QuotaEntity, Logged] = field(default_factory=dict)
     quarters: set[int] = field(default_factory=set)
@@ -95,16 +91,18 @@ class RequestTally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """Extent of the history that limits were made of."""
+    """Extent of the history from which limits were computed."""
 
     span_ms: tuple[int, int]
-    """Times of the first second that has a request, and of the end of the last one: ms since 1970."""
+    """Begin of the first second with a request, and end of the last one, ms since 1970."""
     hours_of_week: int
     """Number of the 168 hours of a week that have a request."""
     clock_hours: int
-    """Number of hours of the calendar that have a request: three for three Mondays at 09h."""
+    """Number of calendar hours that have a request: three Mondays at 09h are three."""
     logged: Logged
+    """Counts of all requests."""
     entities: Mapping[QuotaEntity, Logged]
+    """Counts by entity."""
 
     @property
     def period_ms(self) -> int:
@@ -178,7 +176,7 @@ def tally(batches: Iterable[pa.RecordBatch], shape: RuleShape) -> RequestTally:
 
 
 def _brokers(batch: pa.RecordBatch, shape: RuleShape) -> set[QuotaEntity]:
-    """Return the entities of a shape that sent requests of brokers, without those that other clients may share."""
+    """Return the entities of a shape that only brokers use, by the APIs of their requests."""
     sent: Any = pc.is_in(batch.column("api_key"), _OF_BROKERS)
     rows = pa.table({name: batch.column(name) for name in shape.names}).filter(sent)
     entities = rows.group_by(list(shape.names)).aggregate([]).to_pylist()

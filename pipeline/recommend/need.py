@@ -1,4 +1,4 @@
-"""The lowest limit that one entity needs on one broker."""
+"""Search for the lowest limit that an entity needs on a broker."""
 
 from __future__ import annotations
 
@@ -20,49 +20,50 @@ from .policy import ClusterWindows, Policy, limit_of, steps_of
 from .sensors import QuotaSensor, mutations_of, sensors_of
 
 CONTROLLER: Final = "controller"
-"""
-Name that stands for the broker where mutations are measured.
-
-All mutations of a cluster go to the active controller.
-"""
+"""Name in place of the broker for mutations, which the active controller measures for the whole cluster."""
 AT_ONCE: Final = 15
-"""Number of limits that are tried in one pass: each pass leaves a sixteenth."""
+"""Number of limits that are tried in one pass, so that a sixteenth of the limits remains."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """Lowest limit that keeps the share on one broker."""
+    """Lowest limit that keeps the policy's share on one broker."""
 
     broker: str
     entity: QuotaEntity
     kind: QuotaType
     steps: int
-    """Limit in `policy.STEPS` of its unit."""
+    """Limit as a number of `policy.STEPS`."""
     hour: int | None
-    """Hour of the week that needs the highest limit; None if hours are taken together, or any limit would do."""
+    """Hour of the week that needs the highest limit; None if hours are not looked at, or the lowest limit is enough."""
     requests: int
-    """Number of requests that are checked against such a quota."""
+    """Number of requests that such a quota checks."""
     unsized: int
-    """Number of these with an unknown size: they count as none, and may need a higher limit."""
+    """Number of these requests with an unknown size. They count as 0 bytes, and may need a higher limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Seasons:
-    """Requests of one sensor, and the season of each."""
+    """
+    Requests of one sensor, and their seasons.
+
+    A season is an hour of the week, or the whole period, in which the policy's share must be kept.
+    """
 
     times_ms: Ints
     """Times of decisions, in order."""
     seasons: Ints
-    """Number of each request's season."""
+    """Season by request."""
     count: int
     """Number of seasons."""
 
     def shares(self, throttles_ms: Ints) -> Floats:
         """
-        Return the throttled time of each season as a part of the time with activity or a throttle.
+        Return the throttled share of the active time, by season.
 
-        A request is activity for `ACTIVITY_MS`, and throttles that overlap count once, up to so long after the last
-        request, as in the results of a replay. Time belongs to the season of the request with which it begins.
+        As in the results of a replay, a request is activity for `ACTIVITY_MS`, a throttle is activity as long as it
+        lasts, overlapping times count once, and everything ends `ACTIVITY_MS` after the last request. A time belongs to
+        the season of the request with which it begins.
         """
         remaining_ms = self.times_ms[-1:] + ACTIVITY_MS - self.times_ms
         muted = np.clip(throttles_ms, 0, remaining_ms)
@@ -71,7 +72,7 @@ class Seasons:
         return np.divide(throttled, active, out=np.zeros(self.count), where=active > 0)
 
     def _covered_ms(self, lengths_ms: Ints) -> Floats:
-        """Return for each season the length of the union of `[time, time + length)`."""
+        """Return the length of the union of `[time, time + length)` over all requests, by season."""
         ends = np.maximum.accumulate(self.times_ms + lengths_ms)
         previous_ends = np.concatenate((self.times_ms[:1], ends[:-1]))
         new = np.maximum(ends - np.maximum(previous_ends, self.times_ms), 0)
@@ -81,13 +82,13 @@ class Seasons:
 
 def needs(history: pa.Table, policy: Policy, windows: ClusterWindows) -> Iterator[Need]:
     """
-    Yield the needs of every entity of a history, broker by broker, for each quota that it uses.
+    Yield the needs of the entities of a history, for each broker and quota type that they use.
 
-    An empty client-id has no need if rules name client-ids: no rule can name it.
+    Requests without a client-id are left out if rules name client-ids, since no rule can name them.
 
     Args:
-        history: all requests of its entities, in any order.
-        policy: the share and other rules that limits keep.
+        history: all requests of the entities, in any order.
+        policy: policy that the limits keep.
         windows: windows of the quotas.
 
     """
@@ -99,7 +100,7 @@ def needs(history: pa.Table, policy: Policy, windows: ClusterWindows) -> Iterato
         for sensor in sensors_of(rows, windows):
             if sensor.kind in policy.kinds:
                 yield _need(rows["broker"][0].as_py(), rows, sensor, policy)
-    # in a cluster whose releases do not enforce them, such a limit would do nothing: the note of the release says so
+    # a release that does not enforce these limits says so in its note
     if QuotaType.CONTROLLER_MUTATION in policy.kinds and windows.followed.enforces_controller_mutations:
         unknown = pc.is_valid(history.column("mutation_timestamp")).cast(pa.int32())
         requested: Any = pc.coalesce(history.column("mutations"), unknown)
@@ -125,6 +126,7 @@ def _groups(history: pa.Table, names: Sequence[str]) -> Iterator[pa.Table]:
 
 
 def _need(broker: str, rows: pa.Table, sensor: QuotaSensor, policy: Policy) -> Need:
+    """Return the need of the entity whose requests (`rows`) a sensor would check."""
     times, kind = sensor.times_ms, sensor.kind
     seasons = Seasons(
         times_ms=times,
@@ -155,14 +157,14 @@ def _need(broker: str, rows: pa.Table, sensor: QuotaSensor, policy: Policy) -> N
 
 
 Good = Callable[[Sequence[int]], Sequence[bool]]
-"""Function that says which of some limits (in steps of their unit) are good enough; if one is, every higher one is."""
+"""Function that returns whether limits, as numbers of steps, are good enough. All limits above a good one are good."""
 
 
 def lowest(good: Good, high: int) -> int:
     """
-    Return the lowest whole number from 1 to `high` that is good; `high` is taken to be.
+    Return the lowest good number from 1 to `high`, which is assumed to be good.
 
-    It is found exactly, in as many passes as `high` has hexadecimal digits, since every limit above a good one is good.
+    It takes as many calls of `good` as `high` has hexadecimal digits.
 
     >>> lowest(lambda limits: [limit >= 1_234 for limit in limits], 1_000_000)
     1234

@@ -1,4 +1,4 @@
-"""The share that a recommended limit keeps, and the numbers that limits are made of."""
+"""The policy that recommended limits keep, and the steps and floors of limits."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ STEPS: Final = {
     kind: {BYTES_PER_SECOND: 1.0, THREADS: 0.01, MUTATIONS_PER_SECOND: 0.01}[kind.unit] for kind in QuotaType
 }
 """
-Units that limits are multiples of: Kafka takes whole bytes/s only.
+Steps of limits: all limits are multiples of these.
 
-Hundredths of a percent and of a mutation/s are fine enough.
+Kafka accepts only whole bytes/s. Hundredths of a percent and of a mutation/s are fine enough.
 """
 MOST_HEADROOM: Final = 1_000.0
 """Highest headroom, as a ratio; a limit a thousand times as high as needed limits nothing."""
@@ -54,7 +54,7 @@ class RuleShape(Enum):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns of a history that the requests of an entity have in common."""
+        """The columns of a history that identify an entity."""
         return tuple(self.value.replace("-", "_").split(","))
 
 
@@ -66,11 +66,12 @@ class BadPolicy(PipelineError):
 
 @dataclass(frozen=True, slots=True)
 class QueueTarget:
-    """Queue time that a part of the other clients' requests may not exceed, on each broker."""
+    """Target for the queue times of clients on each broker: a percentile may not exceed a time."""
 
     part: float
-    """Part of the requests, from 0 to below 1."""
+    """Percentile as a part of the requests, from 0 to below 1."""
     most_us: float
+    """Longest allowed queue time of that percentile."""
 
     @classmethod
     def of(cls, text: str) -> QueueTarget:
@@ -161,13 +162,13 @@ def limit_of(kind: QuotaType, steps: int) -> float:
 
 
 def steps_of(kind: QuotaType, limit: float) -> int:
-    """Return the least number of steps, and at least one, that reaches a limit."""
+    """Return the smallest number of steps that reaches a limit; at least 1."""
     return max(1, math.ceil(round(limit / STEPS[kind], 6)))
 
 
 def rounded_up(steps: int) -> int:
     """
-    Return the next number of three digits and zeros.
+    Return a number, rounded up to three digits.
 
     >>> rounded_up(7), rounded_up(1_234_001), rounded_up(999_001)
     (7, 1240000, 1000000)

@@ -1,4 +1,4 @@
-"""Request quotas by their effect: the highest percentage at which the other clients' queue time keeps a target."""
+"""Search for the highest request quota with which the other clients' queue times keep a target."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HIGHEST: Final = 3_200.0
 _AT_ONCE: Final = 6
 """Number of levels that are tried in one reading of the log."""
 _ROUNDS: Final = 3
-"""Greatest number of readings: each narrows the levels to a seventh, on their logarithm, the last to 2 %."""
+"""Number of readings of the log. Each leaves a seventh of the range of levels, on a logarithmic scale, the last 2 %."""
 _DEFAULTS: Final = {
     RuleShape.USER: QuotaEntity(DEFAULT),
     RuleShape.CLIENT: QuotaEntity(None, DEFAULT),
@@ -36,11 +36,11 @@ class Answer(Enum):
     UNKNOWN = "unknown"
     """The simulated queues do not explain the log's queue times."""
     HELD = "held"
-    """The log keeps the target."""
+    """The target is kept in the log, without limits."""
     REACHED = "reached"
-    """The limits keep it."""
+    """The target is kept with limits."""
     UNREACHABLE = "unreachable"
-    """Not even the lowest limits keep it."""
+    """The target is not even kept with the lowest limits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,21 +51,21 @@ class Protection:
     answer: Answer
     level: float | None
     """
-    Percent of a thread that clients are limited to; the nearest level if the target is out of reach.
+    Limit of clients in percent of a thread, or the best level that was tried if the target is unreachable.
 
-    It is None without a search.
+    It is None if no level was tried.
     """
     queues: Benefit
-    """Queues under several levels, or of the log."""
+    """Simulated queues of the log, or under several levels."""
     number: int = 0
-    """Number of the level among those that `queues` have."""
+    """Index of the level in `queues`."""
 
     @property
     def waits(self) -> Sequence[tuple[BrokerQueue, float | None, float | None]]:
         """
-        Each broker with the percentile of the others' queue times as logged and as predicted, us.
+        Brokers with the percentile of the other clients' queue times, us, in the log and as predicted.
 
-        The percentiles are None without others.
+        A percentile is None on a broker without other clients.
         """
         part, number = self.target.part, self.number
         return [
@@ -130,13 +130,13 @@ def protect(
     queues_under: Callable[[Sequence[Candidate]], Benefit],
 ) -> Protection:
     """
-    Find the highest level that keeps a target, if every entity with a higher usage is limited to it.
+    Search for the highest level that keeps a target, if every entity is limited to that level.
 
     Args:
         target: target for the clients that are not throttled.
-        floor: the lowest level, percent of a thread.
-        limited: the candidate with a level for all entities.
-        queues_under: the queues under candidates (`benefit_of`).
+        floor: lowest level, percent of a thread.
+        limited: function that returns the candidate with a level for all entities.
+        queues_under: function that simulates the queues under candidates (`benefit_of`).
 
     """
     queues = queues_under([Candidate(name="as logged", quotas=QuotaSet())])
@@ -149,16 +149,20 @@ def protect(
     for _ in range(_ROUNDS):
         between = np.geomspace(low, high, _AT_ONCE + 2)[1:-1]
         levels += sorted({round(level, 2) for level in between.tolist()} - {floor})
-        tried = queues_under([limited(level) for level in levels])
-        waits = [_worst(tried.predicted(n, target.part)) for n in range(len(levels))]
-        good = [n for n, wait in enumerate(waits) if wait <= target.most_us]
+        queues_of_levels = queues_under([limited(level) for level in levels])
+        waits = [_worst(queues_of_levels.predicted(place, target.part)) for place in range(len(levels))]
+        good = [place for place, wait in enumerate(waits) if wait <= target.most_us]
         if not good and best is None:
             nearest = int(np.argmin(waits))
             return Protection(
-                target=target, answer=Answer.UNREACHABLE, level=levels[nearest], queues=tried, number=nearest
+                target=target,
+                answer=Answer.UNREACHABLE,
+                level=levels[nearest],
+                queues=queues_of_levels,
+                number=nearest,
             )
         if good:
-            queues, number = tried, good[-1]
+            queues, number = queues_of_levels, good[-1]
             low = best = levels[number]
         high = min((level for level in levels if level > low), default=high)
         levels = []
@@ -166,12 +170,12 @@ def protect(
 
 
 def _worst(waits_us: Iterable[float | None]) -> float:
-    """Return the longest of brokers' percentiles; infinite if no broker has other clients."""
+    """Return the longest of the brokers' waits, us; infinite if no broker has other clients."""
     return max((wait for wait in waits_us if wait is not None), default=np.inf)
 
 
 def limited_to(level: float, shape: RuleShape, windows: ClusterWindows) -> Candidate:
-    """Return a request quota for every entity of a shape, as a default."""
+    """Return a candidate that limits every entity of a shape to a level, by the default rule of request quotas."""
     quotas: dict[Entity, dict[str, float]] = {_DEFAULTS[shape]: {QuotaType.REQUEST.quota_key: level}}
     return Candidate(
         name=f"{level:g} %", quotas=QuotaSet(quotas), windows=windows.client, controller_windows=windows.controller

@@ -1,8 +1,8 @@
 """
 Throttle times of a sensor's clients under any limit.
 
-Requests arrive as logged (open loop). Then a higher limit never throttles longer, and the lowest one that is enough can
-be searched for.
+Requests arrive as logged (open loop). So a higher limit never throttles longer, and the lowest sufficient limit can be
+found by a search.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _MS: Final = 1000.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class QuotaSensor:
-    """Requests that one quota would check, with their throttle times under any limit."""
+    """Requests that one quota would check, and their throttle times under any limit."""
 
     kind: QuotaType
     times_ms: Ints
-    """Times of their checks: ms since 1970, in order."""
+    """Times of the checks, ms since 1970, in order."""
     enough: float
-    """Limit under which no request is throttled."""
+    """Limit that throttles no request."""
     throttles_ms: Callable[[Floats], Ints]
     """
-    Function for the throttle times under some limits, an array of limits x requests.
+    Function that returns throttle times in ms under some limits, as an array of limits x requests.
 
     A higher limit never throttles longer.
     """
@@ -49,10 +49,10 @@ class QuotaSensor:
 
 def sensors_of(rows: pa.Table, windows: ClusterWindows) -> Iterator[QuotaSensor]:
     """
-    Yield the sensors of a broker that requests would be measured by; one for each quota type that checks any of them.
+    Yield the sensors that would measure some requests on a broker, one for each quota type that checks any of them.
 
     Args:
-        rows: rows of history of one broker that share quotas, in order of their decisions.
+        rows: rows of a history of one broker that share a quota, in order of their decisions.
         windows: windows of the quotas.
 
     """
@@ -66,21 +66,19 @@ def sensors_of(rows: pa.Table, windows: ClusterWindows) -> Iterator[QuotaSensor]
 
 def _rate_sensor(number: int, frame: Frame, windows: ClusterWindows) -> QuotaSensor:
     """
-    Return the sensor of bytes or of thread time.
+    Return the sensor of a byte rate or of thread time; its rates do not depend on the limit.
 
-    Its measurements do not depend on the limit, which is only compared with them.
-
-    Throttle times stop where the release stops them (`KafkaRelease.longest_rate_ms`) and are not cut to 32 bits: a
-    wrapped one would make a lower limit look milder.
+    Throttle times are bounded as in the release (`KafkaRelease.longest_rate_ms`), but not cut to 32 bits: after an
+    overflow, a lower limit would seem to throttle less.
     """
     config, release = windows.client, windows.followed.release_of(str(frame.brokers[0].as_py()))
     longest_ms = release.longest_rate_ms
     most_ms = min(config.window_ms, longest_ms) if number == REQUEST else longest_ms
     one_entity = np.zeros(frame.pairs, np.int32)
     _, events = events_of(frame, one_entity, number)
-    every = observe(events, rings_of([release]), config.samples, config.window_ms)
+    observed = observe(events, rings_of([release]), config.samples, config.window_ms)
     checked = events.treatments != UNCHECKED
-    measured = Measurements(every.rates[checked], every.spans[checked])
+    measured = Measurements(observed.rates[checked], observed.spans[checked])
     return QuotaSensor(
         kind=TYPES[number],
         times_ms=events.times[checked],
@@ -92,10 +90,10 @@ def _rate_sensor(number: int, frame: Frame, windows: ClusterWindows) -> QuotaSen
 
 def mutations_of(rows: pa.Table, windows: ClusterWindows) -> QuotaSensor:
     """
-    Return the sensor of the active controller that mutations would be measured by.
+    Return the sensor of the active controller that would measure some mutations.
 
     Args:
-        rows: rows of history of all brokers that mutate topics and share a quota.
+        rows: rows of a history, from all brokers, that mutate topics and share a quota.
         windows: windows of the quotas.
 
     """
@@ -114,17 +112,17 @@ def mutations_of(rows: pa.Table, windows: ClusterWindows) -> QuotaSensor:
 
 def debt_sensor(times_ms: Ints, values: Floats, permissive: NDArray[np.bool_], config: WindowConfig) -> QuotaSensor:
     """
-    Return the token bucket of mutations that are all charged: a form in which a higher limit never throttles longer.
+    Return the sensor of a token bucket that is charged all mutations, so that a higher limit never throttles longer.
 
-    Kafka (`TokenBucket`, KIP-599) does not charge mutations that a strict quota refuses, and throttles later ones for a
-    shorter time: these figures are upper bounds, and the limits that they lead to safe ones.
+    Kafka (`TokenBucket`, KIP-599) does not charge mutations that it refuses, and so throttles later ones for a shorter
+    time. The throttle times here are upper bounds, and limits that follow from them are high enough.
 
     Args:
         times_ms: times of the mutations, in order.
-        values: partitions; 0 for a request that the log shows as refused, since its retry is in the log as well.
-        permissive: requests that are charged before they are checked, not after: clients that are too old to be
+        values: number of partitions; 0 for a request that the log shows as refused, since its retry is in the log.
+        permissive: mask of the requests that are charged before they are checked, as their clients are too old to be
             refused.
-        config: the windows of the quota.
+        config: windows of the quota.
 
     """
     burst_s = float(config.samples * config.window_seconds)

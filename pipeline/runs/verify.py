@@ -1,4 +1,4 @@
-"""Comparison of a shadow's prediction with the throttles since its limits are set."""
+"""Comparison of a shadow's predicted throttles with the real throttles since its limits were set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..table import Table
 from .shadow import SHADOW
 
 EntityKey = tuple[str, str, str]
-"""User, client-id and cluster, which is empty for a log: it is of one."""
+"""User, client-id and cluster. The cluster is empty for a log, which has only one."""
 _NEEDED: Final = ("timestamp", "user", "client_id", "throttle_ms", "refused")
 _MOST: Final = 50
 """Number of entities that a terminal shows."""
@@ -36,22 +36,22 @@ _COLUMNS: Final = (
 
 
 class NotVerified(PipelineError):
-    """Error if there is nothing to compare."""
+    """There is nothing to compare."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Throttles of an entity in some time."""
+    """Throttles of an entity in a period."""
 
     throttled: int = 0
-    """Number of requests, or of Prometheus samples."""
+    """Number of throttled requests, or of Prometheus samples above 0."""
     seconds: float = 0.0
-    """Throttle time, or for Prometheus its sum over samples."""
+    """Sum of the throttle times of requests, or of samples."""
     refused: int = 0
-    """Number of requests."""
+    """Number of refused requests."""
 
     def scaled(self, scale: float) -> Figures:
-        """Return the same figures over another time."""
+        """Return the figures multiplied by a number, such as the ratio of the lengths of two periods."""
         return Figures(round(self.throttled * scale), self.seconds * scale, round(self.refused * scale))
 
 
@@ -60,7 +60,7 @@ ByEntity = Mapping[EntityKey, Figures]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """An entity that the shadow limits."""
+    """Comparison of one entity that the shadow limits."""
 
     user: str
     client_id: str
@@ -69,14 +69,18 @@ class Verified:
     happened: Figures
     held_back: bool = False
     """
-    True if a quota throttled it in the time of the prediction, whose figures are lower bounds then.
+    True if a quota throttled the entity in the period of the prediction.
 
-    It would have used more.
+    It would have used more, so that the predicted figures are lower bounds.
     """
 
     @property
     def agrees(self) -> bool:
-        """True if it was throttled or refused as predicted, or neither as predicted; or if a lower bound holds."""
+        """
+        True if the prediction that the entity is throttled or refused, or is not, came true.
+
+        If the prediction is a lower bound, a throttle that was not predicted agrees, too.
+        """
         predicted, happened = (
             figures.throttled > 0 or figures.refused > 0 for figures in (self.predicted, self.happened)
         )
@@ -84,17 +88,20 @@ class Verified:
 
     @property
     def within_bound(self) -> bool:
-        """True if its throttle time is above a lower bound, so that the error of the prediction is unknown."""
+        """True if the throttle time is above a predicted lower bound, so that the prediction has no known error."""
         return self.held_back and self.happened.seconds >= self.predicted.seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """Time when the limits were set, and begin and end of the figures; epoch ms."""
+    """Times of a comparison, epoch ms."""
 
     begin: int
+    """Begin of the period of the prediction."""
     since: int
+    """Time when the limits were set."""
     until: int
+    """End of the period with the limits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +204,7 @@ def _record(entity: Verified) -> dict[str, Any]:
 
 
 def times_of(since_ms: int, until_ms: int, begin_ms: int | None) -> Times:
-    """Return the times of a comparison, by default with as long a time before as after. Raises `NotVerified`."""
+    """Return the times of a comparison; by default both periods are equally long. Raises `NotVerified`."""
     begin_ms = 2 * since_ms - until_ms if begin_ms is None else begin_ms
     if not begin_ms < since_ms < until_ms:
         about = "the limits must be set after the prediction began, and before now"
@@ -207,10 +214,10 @@ def times_of(since_ms: int, until_ms: int, begin_ms: int | None) -> Times:
 
 def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, begin_ms: int | None) -> Verification:
     """
-    Compare the table `shadow` of a folder before the limits were set with the logged throttles after that.
+    Compare the predictions in the table `shadow` of a folder with the throttles that were logged after limits were set.
 
-    The prediction ends with the last request that the stream decided. Unless its begin is given, it begins no earlier
-    than the stream: after the first step or, if there is only one step, with the first request of the history.
+    The period of the prediction ends with the last request that the stream decided before. Without `begin_ms`, it does
+    not begin before the stream: after its first step, or with the first request of the history if there is one step.
 
     Raises:
         NotVerified: there is no prediction, or no request since.
@@ -269,9 +276,16 @@ def compared(
     held_back: AbstractSet[EntityKey],
 ) -> Verification:
     """
-    Compare the entities that the shadow limits.
+    Return the comparison of all entities that the shadow limits.
 
-    `scales` makes the predictions, by cluster, those of a time as long as the time after.
+    Args:
+        shadow: name of the shadow.
+        times: times of the comparison.
+        predicted: predicted figures by entity.
+        happened: figures since the limits were set, by entity.
+        scales: factor for the predicted figures by cluster: the ratio of the lengths of both periods.
+        held_back: entities that a quota throttled in the period of the prediction.
+
     """
     entities = [
         Verified(

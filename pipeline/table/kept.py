@@ -1,9 +1,9 @@
 """
-Copies of commits beside the log, which reveal a commit that the log has lost.
+Copies of commits beside the log of a table, by which lost commits are noticed and restored.
 
-A log without its last commit is a log: Delta's readers take it for an older table. So after each commit a copy goes to
-`_commits`, with the version and a digest in its name. A log that is read is compared with these names, and `restore`
-puts lost commits back.
+A log that has lost its last commit is still a valid log, of an older state of the table. So after each commit a copy is
+written to `_commits`, with the version and a digest in its name. When a log is read, it is compared with these names,
+and `restore` restores lost commits.
 """
 
 import hashlib
@@ -17,26 +17,26 @@ from pyarrow import fs
 from .storage import Storage
 
 _FOLDER: Final = "_commits"
-"""Beside the log; programs that clean up a Delta table leave names with an underscore in front alone."""
+"""Folder beside the log; programs that clean up a Delta table leave names that begin with an underscore."""
 _LOG: Final = "_delta_log"
 _NOTHING: Final = b'{"commitInfo":{"operation":"REPAIR"}}\n'
 """Content of a commit that changes nothing."""
 _LAST: Final[dict[str, tuple[int, int]]] = {}
 """
-The last commit and checkpoint that this process has kept, by table.
+Last commit and checkpoint of which this process has kept a copy, by table.
 
-So `_commits`, which grows, need not be listed for the next commit.
+With them, a commit does not need to list `_commits`, which grows.
 """
 _NAME: Final = re.compile(r"(\d{20})-([0-9a-f]{32})\.(json|checkpoint)")
 
 
 class Kept(NamedTuple):
-    """Version and digest of a commit, or of a checkpoint, kept outside the log."""
+    """A copy outside the log, of a commit or of a checkpoint."""
 
     version: int
     digest: str
     kind: str
-    """`json` of a commit, of which the content is kept; `checkpoint` of a checkpoint, of which only the digest is."""
+    """`json` for a commit, whose content is kept; `checkpoint` for a checkpoint, of which only the digest is kept."""
 
     @property
     def copy(self) -> str:
@@ -51,10 +51,10 @@ class Kept(NamedTuple):
 
 def keep(storage: Storage, version: int) -> None:
     """
-    Keep copies of the commits up to a version, the last one of the log.
+    Write copies of all commits since the last copy, up to `version`, which is the last one of the log.
 
-    Commits of other programs and of killed runs since the last copy are copied as well. An error does not prevent the
-    commit, and the next commit makes up for it.
+    Commits of other programs and of killed runs are copied, too. An error of the storage is ignored, as the commit is
+    done; the next commit writes the missing copies.
     """
     last_commit, last_checkpoint = _LAST.pop(storage.uri, (-1, -1))
     try:
@@ -74,7 +74,7 @@ def keep(storage: Storage, version: int) -> None:
 
 
 def _checkpoint(storage: Storage) -> int:
-    """Return the version of the last checkpoint, as the log names it; -1 without one."""
+    """Return the version of the last checkpoint that the log names; -1 without one."""
     try:
         checkpoint = json.loads(_content(storage, f"{_LOG}/_last_checkpoint") or b"{}")
         return int(checkpoint.get("version", -1))
@@ -83,7 +83,7 @@ def _checkpoint(storage: Storage) -> int:
 
 
 def listed(storage: Storage) -> list[Kept]:
-    """Return the names of the kept copies, oldest first."""
+    """Return the copies, oldest first."""
     names = (_NAME.fullmatch(info.base_name) for info in storage.listing(_FOLDER))
     return sorted(Kept(int(name[1]), name[2], name[3]) for name in names if name)
 
@@ -95,26 +95,31 @@ def last_of(copies: Sequence[Kept], kind: str = "json") -> int:
 
 def changed(storage: Storage, copies: Sequence[Kept], version: int, compared_version: int = -1) -> Kept | None:
     """
-    Return the copy of a commit that has other bytes in the log, or of the last commit if the log lacks it.
+    Return the copy of a commit or checkpoint that differs from the log, or of the last commit if the log lacks it.
 
-    With a checkpoint the log can be read without its last commit, but not be written to.
+    Return None if there is none. In an object store, which has checksums of its own, only the last commit and the last
+    checkpoint are compared.
 
     Args:
         storage: folder of the table.
-        copies: the copies.
+        copies: copies (`listed`).
         version: number of the last commit of the log.
-        compared_version: commits up to this version were compared before. In an object store, which has checksums of
-            its own, only the last commit is compared.
+        compared_version: last version that was compared before.
 
     """
     checkpoint = last_of(copies, "checkpoint")
     for copy in copies:
-        newest = copy.version == (checkpoint if copy.kind == "checkpoint" else version)
-        if newest or (storage.is_local and copy.kind == "json" and copy.version > max(compared_version, checkpoint)):
-            content = _content(storage, copy.original)
-            is_lost = content is None and copy.version == version and copy.kind == "json"
-            if is_lost or (content is not None and digest_of(content) != copy.digest):
+        is_commit = copy.kind == "json"
+        is_newest = copy.version == (version if is_commit else checkpoint)
+        is_new = storage.is_local and is_commit and copy.version > max(compared_version, checkpoint)
+        if not is_newest and not is_new:
+            continue
+        content = _content(storage, copy.original)
+        if content is None:
+            if is_commit and copy.version == version:
                 return copy
+        elif digest_of(content) != copy.digest:
+            return copy
     return None
 
 
@@ -124,15 +129,15 @@ class Restored(NamedTuple):
     path: str
     """Path in the log."""
     whole: bool
-    """Whether the commit is restored, or not needed; otherwise the rows that it added or removed are lost."""
+    """True if nothing is lost: the commit is restored, or not needed. False if the rows that it added are lost."""
 
 
 def restore(storage: Storage, *, write: bool) -> Iterator[Restored]:
     """
-    Restore commits that the log has lost, or of which it has other bytes, from their copies; yield a result for each.
+    Restore commits that are missing in the log, or have other bytes there, from their copies; yield a result for each.
 
-    A commit without a whole copy becomes one that changes nothing, as its number must not come again: other tables have
-    counted it. The remains of a lost or damaged checkpoint are removed: the commits before it say the same.
+    A commit whose copy is damaged is replaced by one that changes nothing, as its number must not be used again: other
+    tables have counted it. A damaged checkpoint is removed, since the commits before it have the same content.
 
     Args:
         storage: folder of the table.
@@ -167,7 +172,7 @@ def restore(storage: Storage, *, write: bool) -> Iterator[Restored]:
 
 
 def forget(storage: Storage) -> None:
-    """Remove copies of commits that the log neither has nor needs any more."""
+    """Remove copies of commits that are before the last checkpoint and no longer in the log."""
     copies = listed(storage)
     checkpoint = last_of(copies, "checkpoint")
     for copy in copies:
@@ -176,7 +181,7 @@ def forget(storage: Storage) -> None:
 
 
 def digest_of(content: bytes) -> str:
-    """Return the digest of a commit, as the name of its copy has it."""
+    """Return the digest of a commit, as in the name of its copy."""
     return hashlib.sha256(content).hexdigest()[:32]
 
 

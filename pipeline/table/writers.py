@@ -1,9 +1,9 @@
 """
-Processes that are writing to a table, whose files no commit lists yet and must not be taken for those of a killed run.
+Registration of processes that write to a table, so that no cleanup removes their uncommitted files.
 
-A writer has a file in `_writers` from before its first file until after its commit, and touches it while it lives. What
-is on the disk without a commit is looked up first, then the writers, then the commits: so a file of a writer is seen as
-such, or as committed.
+A writer has a file in `_writers` from before its first data file until after its commit, and touches it regularly. A
+cleanup lists uncommitted files first, then the writers, and then the commits: so the file of a writer is either
+protected by its writer or committed.
 """
 
 import json
@@ -27,27 +27,27 @@ _BEAT_S: Final = 60
 """Time between two signs of life."""
 DEAD_S: Final = 3_600
 """
-Time without a sign of life after which a writer is taken for killed.
+Time without a sign of life after which a writer counts as killed.
 
-It is earlier if this machine knows that the process is gone.
+A writer of this machine counts as killed as soon as its process is gone.
 """
 SKEW_NS: Final = 600 * 10**9
-"""Greatest difference between clocks of machines that write the same table."""
+"""Largest difference between the clocks of machines that write to the same table."""
 
 
 class Writer(NamedTuple):
     """A process that is writing to a table."""
 
     began_ns: int
-    """Time of its begin; its files are not older, but for the difference of clocks; ns since 1970."""
+    """Time of its begin, ns since 1970. Its files are not older, apart from `SKEW_NS`."""
     about: str
-    """Host and process, for people."""
+    """Host and process as text for people."""
 
 
 @contextmanager
 def writing(storages: Iterable[Storage]) -> Iterator[None]:
     """
-    Keep files that are staged meanwhile from being cleaned away.
+    Protect files that are staged in the block from being removed by a cleanup.
 
     Raises:
         NotWritten: the folder of a table cannot be written to.
@@ -58,7 +58,7 @@ def writing(storages: Iterable[Storage]) -> Iterator[None]:
 
     def beat() -> None:
         for storage in tables:
-            with suppress(OSError):  # the next one may reach it
+            with suppress(OSError):  # the next sign of life may succeed
                 _sign(storage, name)
 
     try:
@@ -72,12 +72,12 @@ def writing(storages: Iterable[Storage]) -> Iterator[None]:
             yield
     finally:
         for storage in tables:
-            with suppress(OSError):  # it is found dead after a while
+            with suppress(OSError):  # without signs of life, it counts as killed after a while
                 storage.remove(name)
 
 
 def living(storage: Storage) -> list[Writer]:
-    """Return the processes that write to a table now, and remove the files of dead ones. Raises OSError."""
+    """Return the processes that write to a table now, and remove the registrations of killed ones. Raises OSError."""
     now_s = time.time()
     writers: list[Writer] = []
     for info in storage.listing(_FOLDER):
@@ -96,6 +96,7 @@ def living(storage: Storage) -> list[Writer]:
 
 
 def _sign(storage: Storage, name: str) -> None:
+    """Write the file of this process again, as a sign of life."""
     with storage.filesystem.open_output_stream(name) as stream:
         stream.write(json.dumps(_self()).encode())
 
@@ -121,7 +122,7 @@ def _self() -> dict[str, Any]:
 
 
 def _is_gone(writer: dict[str, Any]) -> bool:
-    """Return whether a writer is a process of this machine, and of the same container, that has ended."""
+    """Return whether a writer was a process of this machine and container, and has ended."""
     processes = _processes()
     if processes is None or writer.get("processes") != processes:
         return False
@@ -131,7 +132,7 @@ def _is_gone(writer: dict[str, Any]) -> bool:
 
 @cache
 def _processes() -> str | None:
-    """Return the start of this machine and the namespace in which its process ids count, where Linux says so."""
+    """Return an id of this boot of the machine and of its namespace of process ids; None if it is unknown."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
@@ -140,7 +141,7 @@ def _processes() -> str | None:
 
 
 def _began(pid: int) -> str | None:
-    """Return the begin of a process in ticks since the start of the machine; None if it is unknown."""
+    """Return the start time of a process in ticks since the boot; None if the process is gone, or it is unknown."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:
