@@ -39,7 +39,7 @@ class Member:
 
 
 def is_archive(path: Path) -> bool:
-    """Return whether this is a zip file. Raises `OSError`."""
+    """Return whether a path is a zip file. Raises `OSError`."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -56,12 +56,12 @@ def split(path: Path) -> tuple[Path, str] | None:
 
 def members(archive: Path) -> Sequence[Member]:
     """
-    Return the files of a zip, without those that a Mac adds.
+    Return the files of a zip, without hidden ones and the ones that macOS adds.
 
     Raises:
-        EventLogDamaged: it cannot be read.
-        NoEventLog: it is encrypted, or made to fill the memory.
-        OSError: it cannot be opened.
+        EventLogDamaged: the zip cannot be read.
+        NoEventLog: the zip is encrypted, or made to fill the memory.
+        OSError: the zip cannot be opened.
 
     """
     try:

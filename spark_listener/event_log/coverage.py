@@ -1,4 +1,4 @@
-"""Gaps of a log: attempts of tasks without a line of their end, duplicate lines, and lines out of order."""
+"""Search for gaps in a log: attempts of tasks without a line of their end, repeated lines, and lines out of order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_HASHES: Final = 2_000_000
 
 
 class Ids:
-    """A set of task ids. Spark counts them up from 0, so that a bit each is enough."""
+    """A set of task ids, with a bit for each id, since Spark counts them up from 0."""
 
     def __init__(self) -> None:
         self._pages: dict[int, bytearray] = {}
@@ -25,7 +25,7 @@ class Ids:
         self.highest = -1
 
     def add(self, number: int) -> bool:
-        """Add an id; return whether it is new. An id that is too high to be remembered counts as new."""
+        """Add an id, and return whether it is new. Ids that are negative or too high always count as new."""
         page, bit = divmod(number, _PAGE)
         bits = self._pages.get(page)
         if bits is None:
@@ -47,7 +47,7 @@ class Ids:
 
 
 class _Open(NamedTuple):
-    """An attempt that started and has not ended."""
+    """An attempt that started and has no line of its end yet."""
 
     partition: Partition
     number: int
@@ -55,22 +55,23 @@ class _Open(NamedTuple):
 
 class Coverage:
     """
-    Follows the starts and ends of attempts through a log, line by line.
+    Counts of the starts and ends of attempts in a log, which is read line by line.
 
-    TaskSchedulerImpl numbers attempts from 0 without gaps, so that a missing number is an attempt without a line of its
-    start or its end.
+    TaskSchedulerImpl numbers attempts from 0 without gaps, so that a missing number belongs to an attempt without any
+    line.
     """
 
     def __init__(self) -> None:
         self.repeated = 0
-        """Lines that say the same as one before them, and were left out."""
+        """Number of lines that repeat an earlier one, and were left out."""
         self.first_ms: int | None = None
-        """The earliest time of a line that is not passed on."""
+        """Earliest time of a line that is not passed on."""
         self.last_ms: int | None = None
+        """Latest time of a line that is not passed on."""
         self._seen, self._started, self._ended, self._resubmitted = Ids(), Ids(), Ids(), Ids()
         self._open: dict[int, _Open] = {}
         self._repeats: dict[Partition, int] = {}
-        """Highest number of an attempt that is not speculative, by partition; only where it is above 0."""
+        """Highest number of an attempt that is not speculative, by partition, if it is above 0."""
         self._hashes: set[int] = set()
         self._order = Order()
 
@@ -81,17 +82,17 @@ class Coverage:
 
     @property
     def unseen(self) -> int:
-        """Number of attempts without a line of start or end, although later attempts have lines."""
+        """Number of attempts without any line, although later attempts have lines."""
         return self._seen.highest + 1 - self._seen.count
 
     @property
     def without_end(self) -> int:
-        """Number of attempts without a line of their end that ended, since another attempt repeats them."""
+        """Number of attempts without a line of their end that must have ended, since a later attempt repeats them."""
         return sum(self._repeats.get(attempt.partition, 0) > attempt.number for attempt in self._open.values())
 
     @property
     def still_open(self) -> int:
-        """Number of attempts that started, have no line of their end, and may not have ended."""
+        """Number of attempts without a line of their end that may still have been running."""
         return len(self._open) - self.without_end
 
     def at(self, ms: int) -> None:
@@ -101,7 +102,7 @@ class Coverage:
             self.last_ms = ms if self.last_ms is None else max(self.last_ms, ms)
 
     def started(self, task: int, partition: Partition, number: int, launch_ms: int, *, speculative: bool) -> bool:
-        """Record a start; return whether it is new."""
+        """Record the start of an attempt, and return whether it is new."""
         if not self._started.add(task):
             self.repeated += 1
             return False
@@ -116,15 +117,15 @@ class Coverage:
 
     def ended(self, task: int, partition: Partition, number: int, finish_ms: int, reason: str) -> bool:
         """
-        Record an end; return whether it is new.
+        Record the end of an attempt, and return whether it is new.
 
-        A lost output is a second end of an attempt, with the reason Resubmitted.
+        An attempt whose output was lost has a second end, with the reason Resubmitted.
         """
         if reason == "Resubmitted":
-            new = self._resubmitted.add(task)
-            self.repeated += not new
-            self._order.is_broken |= new and task not in self._ended
-            return new
+            is_new = self._resubmitted.add(task)
+            self.repeated += not is_new
+            self._order.is_broken |= is_new and task not in self._ended
+            return is_new
         if not self._ended.add(task):
             self.repeated += 1
             return False
@@ -136,7 +137,7 @@ class Coverage:
         return True
 
     def takes(self, event: Mapping[str, Any], line: bytes) -> bool:
-        """Record an event that is passed on; return whether it is new."""
+        """Record an event that is to be passed on, and return whether it is new; a repeated one is left out."""
         info = event.get("Task Info")
         if not isinstance(info, dict):
             if not self._is_new(line):
@@ -157,6 +158,7 @@ class Coverage:
         return self.ended(task, partition, attempt, launch if finish is None else finish, reason)
 
     def _is_new(self, line: bytes) -> bool:
+        """Return whether no earlier line was the same, and count a repeated one."""
         if len(self._hashes) >= _MOST_HASHES:
             return True
         key = hash(line)

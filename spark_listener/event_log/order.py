@@ -1,4 +1,4 @@
-"""The order of the lines of a log, and the times by which Spark's order is restored."""
+"""Check of the order of the lines of a log, and the key by which Spark's order is restored."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 
 _JITTER_MS: Final = 60_000
 """
-Difference in ms by which times may fall from line to line.
+Largest difference in ms by which the time of a line may be before an earlier line's.
 
-Several threads of the driver queue events, each with the time at which it saw them: seconds apart where the driver is
-busy.
+Several threads of the driver queue events with the times at which they saw them. If the driver is busy, these are
+seconds apart.
 """
 _FIRST: Final = float("-inf")
 _LAST: Final = float("inf")
@@ -28,19 +28,20 @@ class Partition(NamedTuple):
 
 
 class Order:
-    """Check for lines that Spark cannot have written in this order, where the order matters."""
+    """Check whether lines are in an order in which Spark can have written them, as far as the order matters."""
 
     def __init__(self) -> None:
         self.is_broken = False
-        """True if there are such lines."""
+        """True if Spark cannot have written the lines in this order."""
         self._latest_ms = 0.0
         self._with_tasks: set[tuple[int, int]] = set()
+        """Attempts of stages with lines of their tasks, or of their completion."""
         self._completed: dict[int, int] = {}
-        """Time at which each stage was completed."""
+        """Time at which a stage was completed, ms since 1970."""
         self._retried: dict[int, tuple[int, int]] = {}
-        """Number of the latest attempt of each stage, and the time at which its first task was launched."""
+        """Number of the latest attempt of a stage, and the time at which its first task was launched."""
         self._batches: dict[str, float] = {}
-        """Latest batch of each run of a query, infinite after its end."""
+        """Latest batch by run of a query; infinite after the end of the run."""
 
     def started(self, partition: Partition, launch_ms: int, *, has_ended: bool) -> None:
         """Record the start of an attempt of a task; `has_ended` is True if its end came before."""
@@ -57,19 +58,17 @@ class Order:
 
     def failed(self, partition: Partition, finish_ms: int, *, is_repeated: bool) -> None:
         """Record the end of a failed attempt; `is_repeated` is True if the attempt that repeats it came before."""
-        attempt, launch = self._retried.get(partition.stage, (0, 0))
-        self.is_broken |= (
-            is_repeated
-            or finish_ms < self._completed.get(partition.stage, 0)
-            or (partition.attempt < attempt and finish_ms < launch)
-        )
+        retry, retry_launch_ms = self._retried.get(partition.stage, (0, 0))
+        is_after_completion = finish_ms < self._completed.get(partition.stage, 0)
+        is_after_retry = partition.attempt < retry and finish_ms < retry_launch_ms
+        self.is_broken |= is_repeated or is_after_completion or is_after_retry
         self._at(finish_ms)
 
     def other(self, event: Mapping[str, Any]) -> None:
         """Record an event that is not about a task."""
         kind = str(event["Event"]).rpartition(".")[2]
         if kind.startswith(_QUERY):
-            self._of_query(kind.removeprefix(_QUERY), event)
+            self._query(kind.removeprefix(_QUERY), event)
             return
         time = time_of(event)
         if _FIRST < time < _LAST:
@@ -86,7 +85,8 @@ class Order:
             self._with_tasks.add((stage, attempt))
             self._completed[stage] = max(int(time) if _FIRST < time < _LAST else 0, self._completed.get(stage, 0))
 
-    def _of_query(self, kind: str, event: Mapping[str, Any]) -> None:
+    def _query(self, kind: str, event: Mapping[str, Any]) -> None:
+        """Record an event of a streaming query, whose batches must be in order between its start and its end."""
         progress = event.get("progress")
         run = str((progress if isinstance(progress, dict) else event).get("runId"))
         batch = progress.get("batchId") if isinstance(progress, dict) else None
@@ -102,6 +102,7 @@ class Order:
         self._batches[run] = number if latest is None else max(number, latest)
 
     def _at(self, ms: float) -> None:
+        """Record the time of a line."""
         self.is_broken |= ms < self._latest_ms - _JITTER_MS
         self._latest_ms = max(self._latest_ms, ms)
 
@@ -122,7 +123,11 @@ _RANKS: Final = {
         )
     )
 }
-"""Order of events with the same time: an attempt is launched after the one that it repeats has failed."""
+"""
+Order of the kinds of events with the same time.
+
+The end of a task is before a start, because an attempt is launched after the attempt that it repeats has failed.
+"""
 
 
 def sort_key(event: Mapping[str, Any]) -> tuple[float, int, int]:
@@ -137,7 +142,7 @@ def time_of(event: Mapping[str, Any]) -> float:
     """
     Return the time of an event in ms since 1970.
 
-    Minus infinity if it may come first, infinity if it may come last.
+    It is minus infinity for an event without a time, and infinity for the end of a query, which comes last.
     """
     kind = str(event["Event"]).rpartition(".")[2]
     if kind == f"{_QUERY}QueryTerminatedEvent":
@@ -164,10 +169,11 @@ _TIMES: Final[Mapping[str, tuple[tuple[str | None, str], ...]]] = {
 
 
 def _moment(event: Mapping[str, Any]) -> float:
-    """Return the time at which an event of a query was written; a micro-batch reports its start and its duration."""
-    took = event.get("durationMs")
-    ms = took.get("triggerExecution") if isinstance(took, dict) else 0
+    """Return the end of a micro-batch, which reports its start and duration, or the time of another query event, ms."""
+    durations = event.get("durationMs")
+    duration_ms = durations.get("triggerExecution") if isinstance(durations, dict) else 0
     try:
-        return 1_000 * datetime.fromisoformat(str(event.get("timestamp"))).timestamp() + (ms if type(ms) is int else 0)
+        start_ms = 1_000 * datetime.fromisoformat(str(event.get("timestamp"))).timestamp()
     except (ValueError, OverflowError):
         return _FIRST
+    return start_ms + (duration_ms if type(duration_ms) is int else 0)

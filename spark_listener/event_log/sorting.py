@@ -14,7 +14,7 @@ from .log import EventLog, event_of
 from .order import sort_key
 
 _MOST_BYTES: Final = 512 * 1024 * 1024
-"""Bytes of events that are held in memory to be sorted."""
+"""Largest number of bytes of events that are held in memory to be sorted."""
 
 
 class TooLarge(Exception):
@@ -23,11 +23,11 @@ class TooLarge(Exception):
 
 def in_order(log: EventLog, job: EventSink, progress: Callable[[int], None] | None = None) -> None:
     """
-    Pass the new events to a job, sorted by time.
+    Pass the new events of a log to a job, sorted by time.
 
     Raises:
-        TooLarge: they are more than fit into memory.
-        EventLogError: as `EventLog.feed`, after those that could be read were passed on.
+        TooLarge: the events do not fit into memory.
+        EventLogError: as `EventLog.feed`, after the events that could be read were passed on.
         OSError: as `EventLog.feed`.
 
     """
@@ -41,7 +41,7 @@ def in_order(log: EventLog, job: EventSink, progress: Callable[[int], None] | No
 
 
 class _Gathered:
-    """Sink that holds events until all are there."""
+    """Sink that holds all events until `pass_on`."""
 
     def __init__(self, job: EventSink) -> None:
         self._job = job

@@ -1,4 +1,4 @@
-"""Time that a streaming query needs to read its backlog, from the offsets of its micro-batches."""
+"""Estimation of the time that a streaming query needs to read its backlog, from the offsets of its micro-batches."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import NamedTuple
 from ..events import KafkaOffsets, QueryProgressed
 
 _QUOTA_WINDOW = 11.0
-"""Seconds of a quota window: quota.window.num times quota.window.size.seconds of a broker that sets neither."""
+"""Length of all quota windows in seconds: the defaults of quota.window.num times quota.window.size.seconds."""
 _MEASURED = 120.0
-"""Seconds that rates are measured over; more where one micro-batch takes longer."""
+"""Time in seconds over which rates are measured; it is longer if one micro-batch takes longer."""
 _APART = 1.0
-"""Seconds between the ends of micro-batches that are remembered."""
+"""Least time in seconds between the ends of two micro-batches that are remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatchUp:
-    """Progress of a query that reads Kafka through its backlog, at the rates of the last two minutes."""
+    """Backlog of a query that reads Kafka, and the time to read it at the rates of the last two minutes."""
 
     backlog: float
-    """Offsets that it is behind at the end of its last micro-batch, including those added while that ran."""
+    """Number of offsets that the query is behind at the end of its last micro-batch, with those added meanwhile."""
     read_per_second: float
-    """Offsets that it reads in a second; where a quota throttles it all the time, as many as the limit allows."""
+    """Offsets that the query reads per second; under a constant throttle, as many as the quota allows."""
     added_per_second: float
-    """Offsets that producers add in a second."""
+    """Offsets that producers add per second."""
     seconds: float
-    """Seconds until it has read its backlog and the offsets added meanwhile; infinite if it cannot catch up."""
+    """Seconds until the query has read its backlog and all offsets added meanwhile; infinite if it cannot catch up."""
 
 
 class _Position(NamedTuple):
@@ -42,8 +42,8 @@ class Positions:
     """
     Offsets at the ends of the last micro-batches of one run of a query.
 
-    A broker lets a client that was idle read a whole quota window's worth at once. Micro-batches that end within such a
-    window after the run began, or after the query was idle, are left out, so that the rates are those that last.
+    A client that was idle may read as much at once as a quota allows in all of its windows. So micro-batches that end
+    within the windows after the begin of the run, or after idle time, are left out. The rates are those that last.
     """
 
     def __init__(self) -> None:
@@ -52,22 +52,22 @@ class Positions:
         self._idle = False
 
     def restarted(self) -> None:
-        """Forget the positions, as the next micro-batch is of a new run."""
+        """Begin again with the next micro-batch, which belongs to a new run."""
         self._began, self._idle = None, False
 
     def idle(self) -> None:
         """
-        Forget the positions, as there is nothing to read, however long the last micro-batch took.
+        Begin again with the next micro-batch, since the query had nothing to read.
 
-        Rates are measured again after that.
+        Until then the backlog counts as read, however long the last micro-batch took.
         """
         self._began, self._idle = None, True
 
     def add(self, event: QueryProgressed) -> None:
-        """Add the position at the end of a micro-batch; one without offsets makes the position unknown."""
+        """Add the position at the end of a micro-batch. A micro-batch without offsets removes all positions."""
         positions, offsets = self._positions, event.offsets
         if offsets is not None and not event.rows and offsets.end == offsets.newest:
-            self.idle()  # older versions report it so
+            self.idle()  # older versions of Spark report idle time by such a micro-batch
             return
         self._idle = False
         if self._began is None:
@@ -89,15 +89,13 @@ class Positions:
 
     def catch_up(self) -> CatchUp | None:
         """
-        Return the time to read the backlog.
+        Return the backlog and the time to read it; None until micro-batches of two quota windows show the rates.
 
-        None until there are micro-batches of two quota windows to measure rates by.
+        The rates are slopes of regression lines. Brokers throttle in a saw-tooth that is as long as the quota windows,
+        so that the slope between two single points would depend on their phases.
 
-        The rates are slopes of regression lines: brokers throttle in a saw-tooth as long as the quota window, which two
-        points would catch at any phase.
-
-        A query keeps up (0 s) that is behind no more than what is added during a micro-batch, unless micro-batches get
-        longer and longer: without `maxOffsetsPerTrigger` each takes all that there is.
+        A query that is behind by no more than the offsets added during a micro-batch keeps up, in 0 s, unless its
+        micro-batches get longer and longer: without `maxOffsetsPerTrigger`, a micro-batch reads everything.
         """
         if len(self._positions) < 2:  # noqa: PLR2004
             return None

@@ -91,9 +91,9 @@ class Job:
         self._executors = LostExecutors()
         self._executors_lost = 0
         """
-        Lost executors in the last snapshot.
+        Number of lost executors in the last snapshot, below which the count never goes.
 
-        Executors that end with the application may be counted until its end is known.
+        An executor that ends with its application counts as lost until the end of the application is known.
         """
         self._queries = QueryStates(trigger)
         self._unreported = UnreportedAttempts()
@@ -151,7 +151,7 @@ class Job:
             self._sources = tuple(source for source in self._sources if source != name)
 
     def problem(self, part: str, text: str) -> None:
-        """Count that a part of the listener failed."""
+        """Count a failure of a part of the listener."""
         _LOG.debug("%s: %r", part, text[:1_000])
         with self._lock:
             if part in self._problems or len(self._problems) < _MOST_PARTS:
@@ -159,11 +159,11 @@ class Job:
 
     def add_throttles(self, reader: ThrottleReader, kind: ClientKind | None = None) -> None:
         """
-        Add a reader that each snapshot calls; if it raises, its last numbers stay.
+        Add a reader of throttle times, which every snapshot calls. If it raises, its last counts stay.
 
         Args:
-            reader: returns throttle times.
-            kind: the clients of which it returns all throttle times; None if it may lack some.
+            reader: function that returns throttle times.
+            kind: kind of the clients of which it returns all throttle times; None if some may be missing.
 
         """
         with self._lock:
@@ -177,7 +177,7 @@ class Job:
 
     def snapshot(self) -> JobSnapshot:
         """Return the present state."""
-        with self._reading:  # so that no snapshot has a smaller count than an earlier one
+        with self._reading:  # no snapshot may have a smaller count than an earlier one
             reader_totals = list(self._read_throttles())
             reporting = list(self._read_stages())
             with self._lock:
@@ -211,12 +211,14 @@ class Job:
                 )
 
     def _read_throttles(self) -> Iterator[QueryTotals]:
+        """Yield the counts of all readers."""
         for reader in self._readers:
             if not reader.update():
                 self.problem("throttles", "a reader of throttle times failed")
             yield from reader.totals
 
     def _read_stages(self) -> Iterator[Container[int]]:
+        """Yield the stages of all readers that do not fail."""
         for read_stages in self._stage_readers:
             try:
                 yield read_stages()
@@ -261,6 +263,7 @@ class Job:
                 self._queries.terminated(record)
 
     def _count_note(self, ended: TaskEnded, attempt_note: note.Note | None) -> None:
+        """Count the note of an attempt, or count a failed attempt without a note as unreported."""
         stage = ended.attempt.stage
         if attempt_note is not None:
             totals = attempt_note.totals if self._reads_plugin else attempt_note.whole
@@ -271,7 +274,11 @@ class Job:
 
 
 def _read(event: Mapping[str, Any]) -> tuple[Record | None, note.Note | None]:
-    """Return the record and its note, which shows whether an attempt was throttled before it gave up waiting."""
+    """
+    Return the record of an event, and the note of the attempt that it ends.
+
+    If an attempt failed by a timeout, and its note shows a throttle, the cause is changed to a timeout with a throttle.
+    """
     record = parse(event)
     if not isinstance(record, TaskEnded) or not record.text:
         return record, None

@@ -1,4 +1,4 @@
-"""Streaming queries: their starts, and their progress."""
+"""The state of streaming queries: their starts, progress and triggers."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from .snapshot import QuerySnapshot
 
 TriggerReader = Callable[[str], float | None]
 """
-Function from the id of a running query to the seconds of its trigger; None if it has none or they are unknown.
+Function that returns the interval of the trigger of a running query, by its id, in seconds.
 
-Never raises.
+It returns None if there is no interval, or it is unknown, and never raises.
 """
 
 _MOST_RUNS = 100
 _FORGOTTEN = 10
-"""Forgotten queries whose name and starts are kept, as a multiple of the known ones: counts belong to names."""
+"""Number of forgotten queries whose names and starts are kept, as a multiple of the known queries."""
 _REPORTS_IDLE = 30.0
 """
-Seconds: a query without a trigger reports every ten seconds that it is idle
-(spark.sql.streaming.noDataProgressEventInterval).
+Time in seconds without a report after which a query must have waited for its trigger.
+
+A query without a trigger reports idle time every ten seconds (spark.sql.streaming.noDataProgressEventInterval).
 """
 
 
@@ -38,24 +39,24 @@ class _QueryState:
     starts: int = 0
     runs: Recent[str, None] = field(default_factory=lambda: Recent(_MOST_RUNS))
     last_report: float = 0.0
-    """Arrival of the last report, by the listener's clock: that of the driver is another one under Spark Connect."""
+    """Arrival of the last report by the listener's clock, since the driver's may differ under Spark Connect."""
     phases: Mapping[str, float] = field(default_factory=dict)
     offsets_behind: OffsetsBehind | None = None
     positions: Positions = field(default_factory=Positions)
     trigger_seconds: float | None = None
-    """Interval of the trigger as Spark reports it, None where it cannot be asked."""
+    """Interval of the trigger as Spark reports it; None if Spark cannot be asked."""
     measured_seconds: float | None = None
-    """Interval of its trigger as `measure_trigger` measured it."""
+    """Interval of the trigger as `measure_trigger` measured it."""
     triggered: tuple[float, float] | None = None
-    """Start of the last trigger, and end of its micro-batch."""
+    """Begin and end of the last micro-batch, or the time of the last idle report twice."""
 
     def measure_trigger(self, began: float | None, ended: float | None) -> None:
         """
-        Measure the time between two triggers as the interval, where the query waited for its trigger.
+        Measure the interval of the trigger as the time between two micro-batches, if the query waited between them.
 
-        No event has the interval, and under Spark Connect no client can ask for it. A query's first trigger comes at
-        once and the second at a multiple of the interval, so that the first measurement may be too short. Batches in
-        Real-Time Mode do not wait.
+        No event has the interval, and under Spark Connect no client can ask for it. The first micro-batch of a query
+        begins at once and the second at a multiple of the interval, so that the first measurement may be too short. In
+        Real-Time Mode, batches do not wait.
         """
         if began is None or ended is None:
             return
@@ -65,7 +66,7 @@ class _QueryState:
 
 
 class _PastQuery(NamedTuple):
-    """A query that is no longer known."""
+    """The part of a forgotten query's state that is kept."""
 
     name: str
     starts: int
@@ -115,12 +116,12 @@ class QueryStates:
             query.active = False
 
     def name(self, query: str) -> str:
-        """Return the name of the query with this id; the id itself where there is none."""
+        """Return the name of the query with an id, or the id if the query is unknown."""
         state = self._queries.get(query) or self._past.get(query)
         return query if state is None else state.name
 
     def snapshots(self, now: float) -> tuple[QuerySnapshot, ...]:
-        """Return one snapshot for each name, sorted."""
+        """Return a snapshot for each name of a query, sorted by name."""
         by_name: dict[str, list[_QueryState]] = {}
         for query in self._queries.values():
             by_name.setdefault(query.name, []).append(query)
@@ -130,7 +131,7 @@ class QueryStates:
         return tuple(_snapshot(by_name[name], now, past[name]) for name in sorted(by_name))
 
     def _running(self, query: str, run: str, now: float, name: str = "") -> _QueryState:
-        """Return the state of a query that reports now; count its run if it is new."""
+        """Return the state of a query that has reported a run at `now`; count the run if it is new."""
         state = self._queries.get(query)
         if state is None:
             if len(self._queries) >= self._most:
@@ -151,7 +152,7 @@ class QueryStates:
         return state
 
     def _forget(self) -> None:
-        """Forget a query that has ended, else the oldest, to make room for one more."""
+        """Forget the oldest query that has ended, or the oldest of all."""
         ended = (key for key, candidate in self._queries.items() if not candidate.active)
         query = next(ended, next(iter(self._queries)))
         state = self._queries.pop(query)
@@ -161,10 +162,10 @@ class QueryStates:
 
 def _snapshot(queries: Iterable[_QueryState], now: float, past: int) -> QuerySnapshot:
     """
-    Return a snapshot of queries with the same name.
+    Return a snapshot of the queries with the same name.
 
-    It has the numbers of the query that was seen last, and the restarts of all of them, those of forgotten queries in
-    `past` included.
+    Its figures are those of the active query, or of the one that reported last. Its restarts are those of all queries,
+    with `past` restarts of forgotten ones.
     """
     queries = list(queries)
     latest = max(queries, key=lambda query: (query.active, query.last_report))

@@ -1,4 +1,4 @@
-"""The state of a job at one moment, as plain values; and the file with its throttle times, which an event log lacks."""
+"""The state of a job at one moment as plain values, and the file of its throttle times, which an event log lacks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ _COUNTS = ("throttled_ms", "responses", "longest_ms", "quota_retries")
 
 ClientKind = Literal["python", "jvm"]
 """
-Kafka clients of Python code in a scope, and those of the JVMs, such as Spark's Kafka connector, which the plugin reads.
+Kind of Kafka clients: clients of Python code in a scope, or clients of JVMs, such as Spark's Kafka connector.
+
+The plugin reads the clients of JVMs.
 """
 NOT_MEASURED = "Throttle times: not measured"
 MEASURED_NONE = "Throttle times: measured, none"
@@ -30,7 +32,9 @@ MEASURED_NONE = "Throttle times: measured, none"
 _KINDS: Mapping[ClientKind, str] = {"python": "Python", "jvm": "JVMs"}
 QueryTotals = tuple[str, ClientTotals]
 """
-A streaming query (its name, else its id; empty for what belongs to none) and the absolute counts of one of its clients.
+A streaming query, by its name or id, and the absolute counts of one of its clients.
+
+The query is empty for counts that belong to no query.
 """
 
 
@@ -43,25 +47,27 @@ class QuerySnapshot:
     active: bool
     """True if it runs."""
     restarts: int
-    """Starts after the first: runs of the same id."""
+    """Number of starts after the first one."""
     phases: Mapping[str, float]
-    """Seconds that each phase of the last micro-batch took (`durationMs`), empty before there is one."""
+    """Duration of the phases of the last micro-batch in seconds (`durationMs`); empty without a micro-batch."""
     progress_age_seconds: float | None
     """
-    Seconds since the listener got its last report: the end of a micro-batch, that it is idle, or its start; None when
-    it does not run.
+    Seconds since the listener got the last report: a start, the end of a micro-batch, or idle time.
+
+    It is None if the query does not run.
     """
     trigger_seconds: float | None
     """
-    The interval of its trigger, or how long a batch lasts in Real-Time Mode; None where there is none or it is unknown,
-    or it does not run.
+    Interval of the trigger, or length of a batch in Real-Time Mode.
+
+    It is None without an interval, if it is unknown, or if the query does not run.
     """
     max_offsets_behind: float | None
-    """Offsets behind, of the worst partition of the worst Kafka source; None where no source reports them."""
+    """Offsets behind, of the worst partition of the worst Kafka source; None if no source reports them."""
     avg_offsets_behind: float | None
-    """Mean offsets behind, over the partitions of the worst Kafka source; None where no source reports them."""
+    """Mean offsets behind, over the partitions of the worst Kafka source; None if no source reports them."""
     catch_up: CatchUp | None
-    """Time to read the backlog; None where offsets are not reported, or for too few micro-batches."""
+    """Time to read the backlog; None without offsets, or with too few micro-batches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,28 +77,31 @@ class JobSnapshot:
     app: str
     """`spark.app.name`."""
     failures: Mapping[FailureCause, int]
-    """Failed attempts of tasks; every cause is there, most with 0."""
+    """Number of failed attempts of tasks by cause, with 0 for causes that did not occur."""
     retries: Mapping[FailureCause, int]
-    """Attempts that repeated a failed one, by the cause of that failure; every cause is there."""
+    """Number of attempts that repeated a failed one, by the cause of that failure, with 0 for other causes."""
     stage_retries: int
-    """Attempts of stages after the first."""
+    """Number of attempts of stages after the first one."""
     executors_lost: int
-    """Executors that went away, whether or not they had tasks, except those that were no longer needed."""
+    """Number of executors that were removed, with or without tasks, except those that were no longer needed."""
     executors_inferred: int = 0
-    """Executors that are taken for given back by their idle time (`LostExecutors`); they do not count as lost."""
+    """Number of executors that count as no longer needed by their idle time (`LostExecutors`), and not as lost."""
     queries: tuple[QuerySnapshot, ...]
     """Streaming queries, sorted by name."""
     throttles: tuple[QueryTotals, ...]
     """Throttle times, one entry for each query and client, sorted."""
     seen_clients: tuple[ClientKind, ...]
     """
-    Kinds of clients with all their throttle times in `throttles`: `jvm` once the plugin answered, `python` once one
-    reported, as long as no event of a failed attempt was missed. The throttle times of other kinds are unknown.
+    Kinds of clients whose throttle times are all in `throttles`. The throttle times of other kinds are unknown.
+
+    `jvm` is among them once the plugin has answered. `python` is among them once a client has reported, as long as no
+    event of a failed attempt was missed.
     """
     tasks_seen: bool
     """
-    True if there was a source with events of tasks; if not, failures, retries, lost executors and `unknown_attempts`
-    are unknown, not 0.
+    True if there was a source with events of tasks.
+
+    Otherwise failures, retries, lost executors and `unknown_attempts` are unknown, and not 0.
     """
     unknown_attempts: int
     """
@@ -101,18 +110,15 @@ class JobSnapshot:
     `throttles` lacks their throttle times.
     """
     events: int
-    """Events that were handled, or left out on purpose."""
+    """Number of events that were handled, or left out on purpose."""
     lost_events: int
-    """Events that sources missed or that could not be read."""
+    """Number of events that sources missed, or that could not be read."""
     lag_seconds: float
-    """Seconds by which the source is behind."""
+    """Time in seconds by which the source is behind."""
     sources: tuple[str, ...]
     """Sources of the events: pull, callbacks, streaming or event_log; empty while none is live."""
     problems: tuple[tuple[str, int], ...]
-    """
-    Parts of the listener that failed, and how often; `queries` are streaming queries that were dropped, as there were
-    too many.
-    """
+    """Parts of the listener, and how often they failed. `queries` counts streaming queries that were forgotten."""
 
     def __str__(self) -> str:
         """Return a table of the throttled clients, longest first, and the counts, for `print` in a notebook or log."""
@@ -134,7 +140,7 @@ class JobSnapshot:
         return "\n".join(lines)
 
     def _measured(self, *, throttled: bool) -> str:
-        """Return how much of the throttle times is known, in the words of the report."""
+        """Return the sum of the throttle times, and which of them are known, as a sentence of the report."""
         if not self.seen_clients and not self.throttles:
             return f"{NOT_MEASURED}: no Kafka client of the job has reported (docs/guides/spark.md)"
         kinds = f"clients of {' and '.join(_KINDS[kind] for kind in self.seen_clients)}" if self.seen_clients else ""

@@ -1,8 +1,4 @@
-"""
-Throttle times by query and client.
-
-From the notes of failed attempts, and from readers such as the accumulator and the plugin.
-"""
+"""Throttle times by query and client, from notes of failed attempts and from the accumulator and the plugin."""
 
 from __future__ import annotations
 
@@ -20,7 +16,7 @@ _MOST_CLIENTS = 1_000
 
 
 class ThrottleNotes:
-    """Sum of the notes of failed attempts; queries beyond the cap are counted together, as `OVERFLOW`."""
+    """Sums of the notes of failed attempts. Queries beyond the cap are counted together, as `OVERFLOW`."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -45,22 +41,18 @@ class ThrottleNotes:
 
 
 class LastRead:
-    """Last counts of a reader, which stay when it fails."""
+    """Last counts of a reader, which stay if it fails."""
 
     def __init__(self, reader: ThrottleReader, kind: ClientKind | None) -> None:
         self._read = reader
         self._kind = kind
         self.seen: ClientKind | None = None
-        """
-        The clients with all their throttle times in `totals`.
-
-        It is None while it is unknown whether there are such clients.
-        """
+        """Kind of the clients whose throttle times are all in `totals`; None until the reader has answered for them."""
         self.totals: tuple[QueryTotals, ...] = ()
         """Absolute counts, by id of the query."""
 
     def update(self) -> bool:
-        """Read again; return whether that succeeded."""
+        """Call the reader, and return whether it succeeded."""
         try:
             self.totals = tuple(self._read())
         except Exception:  # noqa: BLE001 - a JVM or an executor may be gone
@@ -81,5 +73,5 @@ def summed(counts: Iterable[QueryTotals]) -> tuple[QueryTotals, ...]:
 
 
 def named(counts: Iterable[QueryTotals], name: Callable[[str], str]) -> Iterator[QueryTotals]:
-    """Yield the same counts under the names of queries."""
+    """Yield counts with the id of the query replaced by its name."""
     return ((name(query), totals) for query, totals in counts)

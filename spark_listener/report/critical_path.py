@@ -1,9 +1,9 @@
 """
-Estimate of the throttle time that a job really waited for.
+Estimate of the time by which throttles made a job longer.
 
-Attempts run at the same time, so it is less than the sum of their throttle times. The estimate is open loop: every
-attempt ends earlier by its throttle time and the next one on its core begins at once, while broker and network are as
-fast as they were. It is therefore an upper bound of what the job would save without the quota.
+It is less than the sum of all throttle times, because attempts run at the same time. The estimate is open loop: every
+attempt ends earlier by its throttle time, the next one on its core begins at once, and broker and network are as fast
+as they were. So it is an upper bound of the time that the job would save without the quota.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from typing import NamedTuple
 _MOST_SLOTS = 10_000
 _MOST_CORES = 500
 """
-Cores of an executor.
+Largest number of cores of an executor.
 
-Beyond this number all open chains end, so that a log of any content is read in time in proportion to its length.
+Beyond it all open chains end, so that the time to read a log stays proportional to its length.
 """
 
 
 @dataclass(slots=True)
 class _Slot:
-    """Attempts that ran one after another on one core of an executor. Times are seconds."""
+    """A chain of attempts that ran one after another on one core of an executor. Times are seconds."""
 
     free: float = 0.0
     """Time since which the core is free, in seconds since 1970."""
     noted: float = 0.0
-    """Throttle time that its attempts noted."""
+    """Throttle time in the notes of attempts."""
     unthrottled: float = 0.0
-    """Time of these attempts beyond their noted throttle time."""
+    """Time of the attempts with a note, without their throttle time."""
     unnoted: float = 0.0
-    """Time of attempts without a note, which may be throttled for a part of it."""
+    """Time of attempts without a note, which may have been throttled."""
 
     def remains(self, share: float) -> float:
         """Return the length of the chain without throttle times; `share` is as for `Slots.saved`."""
@@ -44,13 +44,13 @@ class _Slot:
 @dataclass(slots=True)
 class Slots:
     """
-    Cores that one attempt of a stage used, with its attempts of tasks as a chain on each.
+    The cores that one attempt of a stage used, each with a chain of attempts of tasks.
 
-    The longest chain decides how long the stage takes.
+    The stage takes as long as its longest chain.
     """
 
     noted: float = 0.0
-    """Seconds of throttle time in notes, at most the time of the attempt that left it."""
+    """Seconds of throttle time in notes, at most the length of each attempt."""
     unnoted: float = 0.0
     """Seconds of attempts without a note."""
     _open: int = 0
@@ -59,7 +59,7 @@ class Slots:
     _longest: float = 0.0
 
     def add(self, executor: str, began: float, ended: float, throttled: float | None) -> None:
-        """Add an attempt that ended after those added before; `throttled` is in seconds, None without a note."""
+        """Add an attempt, in order of their ends; `throttled` is its throttle time in seconds, None without a note."""
         took = max(0.0, ended - began)
         if self._open >= _MOST_SLOTS or len(self._by_executor.get(executor, ())) >= _MOST_CORES:
             self.close()
@@ -81,7 +81,7 @@ class Slots:
             self.noted += noted
 
     def close(self) -> None:
-        """End all chains: keep only the slots that may be the longest, whatever share of their time was throttled."""
+        """End all chains, and keep those that may be the longest for some share (`saved`)."""
         slots = [*chain.from_iterable(self._by_executor.values()), *self._candidates]
         self._by_executor.clear()
         self._open = 0
@@ -95,7 +95,7 @@ class Slots:
 
     def saved(self, share: float) -> float:
         """
-        Return the seconds by which the longest chain is shorter without throttle times.
+        Return the seconds by which the longest chain would be shorter without throttle times.
 
         `share` (0 to 1) is the throttled share of attempts without a note.
         """
@@ -105,19 +105,22 @@ class Slots:
 
 
 class Saving(NamedTuple):
-    """Begin and end of a stage (seconds since 1970), and the seconds that throttle times add to its longest chain."""
+    """A stage, and the time that it would save without throttles."""
 
     began: float
+    """Begin of the stage, seconds since 1970."""
     ended: float
+    """End of the stage, seconds since 1970."""
     saved: float
+    """Seconds by which its longest chain would be shorter."""
 
 
 def critical_seconds(stages: Iterable[Saving]) -> float:
     """
-    Return the throttled seconds on the critical path of stages, some of which ran at the same time.
+    Return the seconds that stages would save together without throttles, although some of them ran at the same time.
 
-    A stage's saving is spread evenly over its time; at each moment only the stage that saves most counts. The result
-    is never more than the time in which stages ran, nor than the sum of their savings.
+    The saving of a stage is spread evenly over its time, and at any moment only the stage with the highest rate counts.
+    So the result is at most the time in which stages ran, and at most the sum of their savings.
     """
     rows = sorted(row for row in stages if row.ended > row.began)
     total, time, following = 0.0, 0.0, 0

@@ -52,29 +52,30 @@ class StageHistory:
     ended: float | None = None
     failed: bool = False
     canceled: bool = False
-    """True if it failed as it or its job was canceled."""
+    """True if it failed because it, or its job, was canceled."""
     failures: dict[FailureCause, int] = field(default_factory=dict)
+    """Number of failed attempts of tasks by cause."""
     notes: int = 0
-    """Failed attempts that left a note."""
+    """Number of failed attempts with a note."""
     noted_ms: int = 0
     """Sum of the throttle times in these notes."""
     slots: Slots = field(default_factory=Slots)
-    """All its attempts of tasks, for the critical path."""
+    """All attempts of its tasks, for the critical path."""
 
     @property
     def throttled_ms(self) -> int | None:
-        """Throttle time of its failed attempts, a lower bound if one left no note; None if it is unknown."""
+        """Throttle time of failed attempts, a lower bound if one has no note; None if it is unknown."""
         is_known = self.notes and (self.noted_ms or self.notes == self.failed_attempts)
         return self.noted_ms if is_known else None
 
     @property
     def failed_attempts(self) -> int:
-        """Failed attempts of its tasks, of all causes."""
+        """Number of failed attempts of its tasks."""
         return sum(self.failures.values())
 
     @property
     def is_hit(self) -> bool:
-        """Return whether it failed without being canceled, an attempt in it failed, or a throttle time was noted."""
+        """True if the stage failed and was not canceled, an attempt of a task failed, or a throttle time was noted."""
         return (self.failed and not self.canceled) or bool(self.failures) or bool(self.throttled_ms)
 
 
@@ -114,7 +115,7 @@ class MicroBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryFailure:
-    """A run of a streaming query that ended by an exception, which may be of the driver and fail no attempt."""
+    """A run of a streaming query that ended by an exception, in an attempt or in the driver."""
 
     query: str
     """Name of the query, as in `MicroBatch`."""
@@ -128,10 +129,10 @@ _OfQuery = TypeVar("_OfQuery", StageHistory, FailedAttempt, MicroBatch, QueryFai
 
 class ApplicationHistory:
     """
-    A watcher of a `Job` that lists stages, failed attempts and batches.
+    A watcher of a `Job` that lists stages, failed attempts and micro-batches.
 
-    Beyond their limits, it counts them, and keeps the last unharmed ones. It raises `EventLogError` at the events of
-    a second application.
+    If there are too many, some are only counted (`left_out`). It raises `EventLogError` at the events of a second
+    application.
     """
 
     def __init__(self) -> None:
@@ -144,9 +145,9 @@ class ApplicationHistory:
         self.summary_file = ""
         self._started: float | None = None
         self._succeeded: dict[int, set[tuple[int, int]]] = {}
-        """Tasks of each stage that succeeded since its last attempt failed, as attempt of the stage and partition."""
+        """Attempt and partition of tasks that succeeded since their stage last failed, or was complete; by stage."""
         self._short: dict[int, int] = {}
-        """Number of tasks of each successful stage, where the ends of some tasks have no line yet."""
+        """Number of tasks by successful stage, if the ends of some tasks have no line yet."""
         self._failed_queries: list[QueryFailure] = []
         self.left_out = 0
         self._stages: dict[tuple[int, int], StageHistory] = {}
@@ -208,7 +209,7 @@ class ApplicationHistory:
 
     @property
     def short(self) -> int:
-        """Number of attempts that succeeded by the sizes of their stages, but have no line of their end."""
+        """Number of attempts without a line of their end that must have succeeded, as their stages did."""
         return sum(max(0, tasks - len(self._succeeded.get(stage, ()))) for stage, tasks in self._short.items())
 
     def stages(self) -> tuple[StageHistory, ...]:
@@ -228,6 +229,7 @@ class ApplicationHistory:
         return self._with_names(self._failed_queries)
 
     def _with_names(self, entries: Iterable[_OfQuery]) -> tuple[_OfQuery, ...]:
+        """Return entries with the id of the query replaced by its name."""
         return tuple(replace(entry, query=self._names.get(entry.query, entry.query)) for entry in entries)
 
     def _at(self, time: float | None) -> None:
@@ -237,9 +239,9 @@ class ApplicationHistory:
 
     def _completed(self, stage: StageHistory) -> None:
         """
-        Compare the attempts that succeeded with the tasks of a stage that succeeded.
+        Remember a successful stage in which fewer tasks have succeeded than it has, and forget the tasks of others.
 
-        A repeated stage has only the tasks that were left to do.
+        A repeated stage has only the tasks that still had to be done.
         """
         succeeded = self._succeeded.get(stage.stage, ())
         if not stage.failed and len(succeeded) < stage.tasks:

@@ -14,9 +14,9 @@ from .application import Application
 
 _MOST_LANES = 40
 _LONGEST_LABEL = 36
-"""Characters for which a chart has room beside its lanes."""
+"""Largest number of characters of a label beside a lane."""
 _LABEL_END = 15
-"""Number of these characters for the end of a longer label: a line of a program, or what distinguishes queries."""
+"""Number of characters that are kept of the end of a longer label, which often distinguishes it from others."""
 _MOST_CHARACTERS = 1_000
 _MOST_ROWS_OF_LANE = 9
 
@@ -56,13 +56,13 @@ def drawn(application: Application, lanes: list[Lane]) -> Element:
 
 def timeline(application: Application, max_lanes: int = _MOST_LANES) -> tuple[list[Lane], int]:
     """
-    Return a lane for each streaming query, and for each stage that belongs to none.
+    Return a lane for each streaming query, and for each stage that belongs to no query.
 
-    The first row of a lane has micro-batches or attempts of the stage, the others have failed attempts of tasks.
+    The first row of a lane has micro-batches, or attempts of the stage. The other rows have failed attempts of tasks.
 
     Returns:
-        Lanes in the order in which they began, and how many are left out. Lanes with the shortest throttle times and
-        fewest failures are left out first.
+        Lanes in the order of their begin, and the number of lanes that are left out: those with the shortest throttle
+            times and fewest failures.
 
     """
     lanes: dict[str | int, Lane] = {}
@@ -118,7 +118,7 @@ def _fitted(label: str) -> str:
 
 
 def _span(application: Application, began: float, ended: float, color: str, title: str, throttled: float = 0.0) -> Span:
-    """Return a bar; times outside of the application, from a clock that was set, are moved to its ends."""
+    """Return a bar. Times before or after the application, as of a clock that was set, are moved to its ends."""
     begin, end = (
         min(max(time, application.began), application.ended) - application.began for time in (began, max(began, ended))
     )
@@ -127,9 +127,9 @@ def _span(application: Application, began: float, ended: float, color: str, titl
 
 def _place(rows: list[list[Span]], span: Span) -> None:
     """
-    Add a bar to the first row of failed attempts that has ended by then, or to a new row.
+    Add a bar to the first row of failed attempts in which it overlaps no other bar, or to a new row.
 
-    When there are too many rows, add it to the last.
+    If there are too many rows, add it to the last row.
     """
     row = next((row for row in rows[1:] if row[-1].ended <= span.began), None)
     if row is None and len(rows) < _MOST_ROWS_OF_LANE:

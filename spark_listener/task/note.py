@@ -1,8 +1,8 @@
 """
-The note on a failed attempt: one line in the text of its exception, for Spark drops the accumulators of such attempts.
+The note on a failed attempt: a line in the text of its exception, since Spark drops the accumulators of such attempts.
 
-A note holds all throttle times of the attempt until then, apart those that the executor's plugin has already. Texts of
-exceptions are untrusted, so a note counts only where a line is nothing else, and when it names the attempt that failed.
+A note has all throttle times of the attempt until it failed, and lists those apart that the executor's plugin already
+has. Texts of exceptions are untrusted, so a note only counts if it is a line of its own and names the failed attempt.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Note(NamedTuple):
 
 def text_of(attempt: AttemptKey, note: Note) -> str:
     """
-    Return one line of ASCII and of bounded length.
+    Return a note as one line of ASCII with at most `_MOST_CHARACTERS`.
 
-    If there are too many clients, those throttled shortest are counted together.
+    If there are too many clients, the ones with the shortest throttle times are added up.
     """
     max_clients = max(len(note.totals), len(note.reported))
     while True:
@@ -66,13 +66,13 @@ def text_of(attempt: AttemptKey, note: Note) -> str:
 
 
 def read(text: str, attempt: AttemptKey) -> Note | None:
-    """Return the fullest note of this attempt in the text of its failure; None when there is none. Never raises."""
+    """Return the note with most responses of an attempt, in the text of its failure; None without one. Never raises."""
     notes = [note for line in _lines(text) for note in _parsed(line, attempt)]
     return max(notes, key=_fullness, default=None)
 
 
 def _summed(totals: Sequence[ClientTotals], max_clients: int) -> list[ClientTotals]:
-    """Return the clients that were throttled longest, and all others as one client for each side."""
+    """Return the `max_clients` that were throttled longest, and the sum of all others for each side."""
     longest = sorted(totals, key=lambda client_totals: client_totals.throttled_ms, reverse=True)
     by_client = {client_totals.client: client_totals for client_totals in longest[:max_clients]}
     for client_totals in longest[max_clients:]:
@@ -82,7 +82,7 @@ def _summed(totals: Sequence[ClientTotals], max_clients: int) -> list[ClientTota
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the text after the prefix of lines that begin with it, the last first."""
+    """Yield the text after the prefix, of all lines that begin with the prefix, the last line first."""
     end = len(text)
     for _ in range(_MOST_CANDIDATES):
         start = text.rfind(PREFIX, 0, end)
@@ -135,9 +135,9 @@ class _Noted(Exception):
 
 def put(error: BaseException, write: Callable[[], str]) -> None:
     """
-    Add the note to the traceback of this exception, in place of an older one.
+    Add a note to the traceback of an exception, and remove an older note. Never raises.
 
-    Where Python has no notes on exceptions (before 3.11), it is one more of its arguments. Never raises.
+    Before Python 3.11, which has no notes on exceptions, the note becomes an additional argument of the exception.
     """
     try:
         text = write()

@@ -37,9 +37,9 @@ _NOT_ATTACHED = "no listener is attached: only failed attempts report the thrott
 
 class ThrottleLedger:
     """
-    Sums by streaming query and client, in bounded space. All methods may be called from any thread.
+    Sums of throttle times by streaming query and client, in bounded space, from any thread.
 
-    It is the value of an accumulator: see `Adding`.
+    It is the value of an accumulator (`Adding`).
     """
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class ThrottleLedger:
             return self._accounts.setdefault(query, ThrottleAccount())
 
     def add(self, sent: object) -> None:
-        """Count what a task sent (`AttemptCounter`). Never raises: what cannot be read is left out, with a warning."""
+        """Add the counts that a task sent (`AttemptCounter`). Never raises: unreadable counts only cause a warning."""
         try:
             stage, query, totals = _update(sent)
         except (TypeError, ValueError):
@@ -80,12 +80,13 @@ class ThrottleLedger:
         return tuple((query, client_totals) for query, account in accounts for client_totals in account.totals())
 
     def stages(self) -> Container[int]:
-        """Return the ids of the stages of which tasks sent counts."""
+        """Return the ids of the stages whose tasks sent counts."""
         with self._lock:
             return frozenset(self._stages)
 
 
 def _update(sent: Any) -> tuple[int, str, list[ClientTotals]]:  # noqa: ANN401 - whatever came
+    """Return stage, query and counts that a task sent. Raises ``TypeError`` and ``ValueError``."""
     version, stage, query, rows = sent
     if version != VERSION or not is_count(stage) or not isinstance(query, str):
         raise UnreadableRow
@@ -93,14 +94,14 @@ def _update(sent: Any) -> tuple[int, str, list[ClientTotals]]:  # noqa: ANN401 -
 
 
 class Adding:
-    """`AccumulatorParam` with which Spark adds to a ledger."""
+    """`AccumulatorParam` by which Spark adds counts of tasks to a ledger."""
 
     def zero(self, _ledger: object) -> tuple[object, ...]:
         """Return the initial value of a task."""
         return _EMPTY
 
     def addInPlace(self, ledger: ThrottleLedger, sent: object) -> ThrottleLedger:  # noqa: N802 - Spark's name
-        """Add what a task sent. An exception would end the thread of the accumulators' server, which calls this."""
+        """Add the counts that a task sent; an exception would end Spark's thread that calls this."""
         if sent != _EMPTY:
             ledger.add(sent)
         return ledger
@@ -150,11 +151,10 @@ class JobThrottles:
 
     def scope(self) -> AbstractContextManager[ThrottleAccount]:
         """
-        Return a context with the account of the attempt in a task.
+        Return a context that gives the account for throttle times: the attempt's in a task, the query's in the driver.
 
-        In the driver, it has the account of the streaming query that this thread belongs to, if any.
-
-        An exception that leaves the block in a task gets a note with the throttle times of the attempt.
+        In the driver, the query is the streaming query of this thread, if any. An exception that leaves the context in
+        a task gets a note with the throttle times of the attempt.
         """
         task = running_task()
         if task is not None:

@@ -1,9 +1,9 @@
 """
-Counting in a Python worker, the process that runs tasks one after the other.
+Counting of throttle times in a Python worker, the process that runs tasks one after the other.
 
-`TaskScope` is the `with` block in a task. `PythonWorker` has the counts of the attempt that runs now
-(`AttemptCounter`). While it runs, they go to the executor's plugin, if there is one; what remains at its end, the
-accumulator brings to the driver if it succeeds, and a note on its exception if it fails.
+`TaskScope` is the context in a task. `PythonWorker` has the counts of the running attempt (`AttemptCounter`). While the
+attempt runs, they are written for the executor's plugin, if there is one. At its end, an accumulator sends the other
+counts to the driver if it succeeds, and a note on its exception has them if it fails.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _REPORT_SECONDS = 1.0
 
 class TaskScope:
     """
-    Context in a task that counts for this attempt, and puts a note on an exception that leaves it.
+    Context in a task that counts throttle times of its attempt, and adds a note to an exception that leaves it.
 
-    Scopes of one attempt may follow each other or be nested: they count together, and each note has all of it.
+    An attempt may have several scopes, also nested ones. They count together, and every note has all counts.
     """
 
     def __init__(self, worker: PythonWorker, task: TaskContext) -> None:
@@ -66,12 +66,11 @@ class TaskScope:
 
 class PythonWorker:
     """
-    Counts of the tasks of this process, under one accumulator.
+    Counts of the tasks of this process, for one accumulator.
 
     Args:
-        accumulator: the number of the driver's accumulator; None where there is none, as under Spark Connect: then
-            notes on failed attempts leave the
-            worker, and the other counts only where the executor has the plugin (`jvm`).
+        accumulator: number of the driver's accumulator; None without one, as under Spark Connect. Then only notes on
+            failed attempts reach the driver, and other counts only if the executor has the plugin (`jvm`).
 
     """
 
@@ -90,7 +89,7 @@ class PythonWorker:
             )
 
     def begin(self, task: TaskContext) -> None:
-        """Count for this task from now on; continue if it is the same as before."""
+        """Count for a task from now on; an attempt that is already counted goes on."""
         attempt = attempt_of(task)
         with self._lock:
             if attempt != self._counter.attempt:
@@ -108,20 +107,20 @@ class PythonWorker:
                 Accumulator(self._accumulator, self._counter, param)
 
     def note(self) -> str:
-        """Return the note on an attempt that fails."""
+        """Return the text of the note on the running attempt, which fails."""
         with self._lock:
             return self._counter.note()
 
     def end_scope(self) -> None:
-        """End a scope without an exception: without an accumulator, leave the counts to the plugin. Never raises."""
+        """End a scope without an exception; without an accumulator, write counts for the plugin. Never raises."""
         if self._accumulator is None:
             self._leave_to_plugin()
 
     def _report(self) -> None:
         """
-        Leave the counts to the plugin while tasks run, which may be for hours, as in Real-Time Mode.
+        Write counts for the plugin regularly, as a task may run for hours in Real-Time Mode.
 
-        Those of an attempt that has a note wait for its end, where either the note counts or the accumulator.
+        The counts of an attempt with a note wait for its end, when either the note or the accumulator reports them.
         """
         while self._spool is not None:
             time.sleep(_REPORT_SECONDS)
@@ -140,13 +139,15 @@ class PythonWorker:
 
 def _spool_folder() -> Path | None:
     """
-    Return the folder of the plugin (`PythonSpool`), None where there is no plugin.
+    Return the folder of the plugin (`PythonSpool`), None without a plugin.
 
     The plugin creates it in the executor's first local directory, which Spark names to its workers.
     """
     first_directory = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
+    if not first_directory:  # otherwise it would be a folder in the current one
+        return None
     folder = Path(first_directory, "quotascope")
-    return folder if first_directory and folder.is_dir() else None  # never a folder in the current folder
+    return folder if folder.is_dir() else None
 
 
 _LOCK = threading.Lock()
@@ -165,8 +166,8 @@ class AttemptCounter:
     """
     The counts of one attempt.
 
-    It is the value of the task's accumulator, and turns into plain tuples when the worker pickles that at the end of a
-    successful task: it has all throttle times until then, also of clients that outlive the scope, but for those that
+    It is the value of the task's accumulator. When the worker pickles it at the end of a successful task, it becomes
+    plain tuples with all throttle times until then, also of clients that are used beyond the scope, except those that
     the plugin has.
     """
 
@@ -178,31 +179,32 @@ class AttemptCounter:
         """True if an exception has a note with these counts; the exception may still be caught."""
         self._lock = threading.Lock()
         self._reported: dict[Client, ClientTotals] = {}
-        """Counts that the accumulator or the plugin took."""
-        self._left = ThrottleAccount(_MOST_CLIENTS)
-        """Counts that were left to the plugin."""
+        """Counts that the accumulator or the plugin has."""
+        self._spooled = ThrottleAccount(_MOST_CLIENTS)
+        """Counts that were written for the plugin."""
         self._sent: dict[Client, ClientTotals] = {}
-        """Counts that the accumulator, the plugin or a note took."""
+        """Counts that the accumulator, the plugin or a note has."""
 
     def note(self) -> str:
         """
-        Return the text of a note with the counts that the plugin did not take.
+        Return the text of a note with all counts, and those apart that the plugin has.
 
-        The accumulator's part gets lost when the attempt fails.
+        Counts of the accumulator are among them, as they are lost when the attempt fails.
         """
         with self._lock:
             self.noted = True
             totals = self.account.totals()
             self._sent = _by_client(totals)
-            left_totals = self._left.totals()
-            remaining = tuple(_since(client_totals, _by_client(left_totals)) for client_totals in totals)
-        return note.text_of(self.attempt, note.Note(self.query, remaining, left_totals))
+            spooled = self._spooled.totals()
+            remaining = tuple(_since(client_totals, _by_client(spooled)) for client_totals in totals)
+        return note.text_of(self.attempt, note.Note(self.query, remaining, spooled))
 
     def spool(self, folder: Path) -> None:
         """
-        Leave the counts that were not reported to the plugin: a file with a line for each client. Raises `OSError`.
+        Write the counts that were not reported yet to a file for the plugin. Raises `OSError`.
 
-        A line has query, user, client id and side, percent-encoded, then throttled ms, responses and longest ms.
+        The file has a line for each client: query, user, client id and side, percent-encoded, followed by throttled ms,
+        responses and longest ms.
         """
         with self._lock:
             totals = self.account.totals()
@@ -214,14 +216,14 @@ class AttemptCounter:
             path.write_text("\n".join(_line(self.query, client_totals) for client_totals in new), encoding="ascii")
             path.rename(f"{path}.txt")  # other processes see the file as a whole or not at all
             for client_totals in new:
-                self._left.add(client_totals._replace(quota_retries=0))
+                self._spooled.add(client_totals._replace(quota_retries=0))
             for taken_by_client in (self._reported, self._sent):
                 for client_totals in totals:  # the calls that an admin client repeated are not taken
                     previous = taken_by_client.get(client_totals.client, ClientTotals(client_totals.client))
                     taken_by_client[client_totals.client] = client_totals._replace(quota_retries=previous.quota_retries)
 
     def take_over(self, previous: AttemptCounter) -> None:
-        """Count what came too late for the task that ran here before."""
+        """Add the counts that came too late for the previous task of this process."""
         for totals in previous.rest():
             self.account.add(totals)
 
@@ -252,7 +254,7 @@ def _by_client(counts: Iterable[ClientTotals]) -> dict[Client, ClientTotals]:
 
 
 def _since(totals: ClientTotals, taken_by_client: Mapping[Client, ClientTotals]) -> ClientTotals:
-    """Return the counts beyond those already taken; the longest throttle time is at most that of both together."""
+    """Return the counts of a client without those already taken; the longest throttle time is an upper bound."""
     taken = taken_by_client.get(totals.client)
     if taken is None:
         return totals
@@ -271,7 +273,7 @@ Route = Callable[[], ThrottleAccount]
 
 class RoutedAccount(ThrottleAccount):
     """
-    Account that counts for the running task, whichever it is: programs keep their producers for the next task.
+    Account that counts for whichever task is running, because programs keep their producers from task to task.
 
     Its totals are those of the running task.
     """
@@ -282,7 +284,7 @@ class RoutedAccount(ThrottleAccount):
 
     def client(self, user: str, client_id: str, side: Side) -> ClientAccount:
         """
-        Return the counts of one client, in this task and in those that follow.
+        Return the account of one client, which counts for this task and for later ones.
 
         Raises `ValueError` for an unknown side.
         """
@@ -309,5 +311,5 @@ class _RoutedClient(ClientAccount):
         return self._route().client(*self._client).totals
 
     def add(self, totals: ClientTotals) -> None:
-        """Add the totals of any client, counted elsewhere, to this task's."""
+        """Add totals that were counted elsewhere to the counts of this client in the running task."""
         self._route().add(totals._replace(client=self._client))
