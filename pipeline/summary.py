@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from typing import Any, Final
 
@@ -451,8 +451,9 @@ def summary_of(  # noqa: PLR0913 - the last by name
         results.to_pylist(),
         key=lambda row: (-row["muted_ms"], -row["amount"], row["user"], row["client_id"], row["quota_type"]),
     )
+    share = cache(losses.share)  # a client has a row for each candidate and quota type
     for row in rows:
-        row["missing_share"] = losses.share(row["user"], row["client_id"])
+        row["missing_share"] = share(row["user"], row["client_id"])
         row["coarse"] = losses.coarse
     candidates = {name: CandidateSummary(name=name) for name in names}
     groups: dict[LimitGroup, GroupSummary] = {}
@@ -492,6 +493,7 @@ def _compared(
 
     A client that a candidate does not limit is not throttled by it.
     """
+    name_of = cache(spelled)
     for candidate in candidates[1:]:
         by_user: dict[str, list[Change]] = {}
         counts, unknown = dict.fromkeys(ThrottleChange, 0), 0
@@ -509,7 +511,7 @@ def _compared(
                 counts[change_of] += 1
             if any(figure.difference(changed, base) for figure in COMPARED):
                 change = Change(
-                    name=spelled(user, client_id),
+                    name=name_of(user, client_id),
                     quota=spaced(quota_type),
                     base=base,
                     candidate=changed,

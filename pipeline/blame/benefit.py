@@ -6,11 +6,11 @@ The queue of each broker's handler threads, as logged and as it would have been.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,17 +21,21 @@ from quotascope.quotas.candidates import Candidate
 
 from ..errors import NoTable
 from ..history.charges import COLUMNS, history_of
+from ..history.schema import PLACE
 from ..replay import Mode, ReplaySettings
 from ..replay.closed_loop import NEVER
 from ..replay.compiled import Floats, Ints
+from ..replay.delays import DelayedRequests, delays_of
 from ..replay.results import lateness
 from ..request_log.schema import REQUESTS
 from ..table import File, Map, Table
 from . import intervals
 from .queueing import CLOCK_US, MOST_ERROR, LoggedQueue, scale_of
-from .summing import ESTIMATED, plan_of, surveys
+from .summing import ESTIMATED, Survey, plan_of, surveys
 
-_READ: Final = tuple(dict.fromkeys((*COLUMNS, *intervals.COLUMNS)))
+_OF_QUEUES: Final = (*intervals.COLUMNS, "connection", *PLACE)
+_READ: Final = tuple(dict.fromkeys((*COLUMNS, *_OF_QUEUES)))
+"""Columns of `REQUESTS` that are read: for queues, and for a replay as well."""
 _MOST_UNKNOWN: Final = 0.01
 """Part of a broker's requests without a queue time above which its queue is unknown."""
 _BINS: Final = np.r_[0.0, np.geomspace(10.0, 1e9, 1_601), np.inf]
@@ -184,7 +188,7 @@ class Benefit:
         }
 
 
-def benefit_of(
+def benefit_of(  # noqa: PLR0913 - most by name
     folder: str,
     candidates: Sequence[Candidate],
     mode: Mode,
@@ -192,6 +196,7 @@ def benefit_of(
     *,
     threads: int | None = None,
     settings: ReplaySettings | None = None,
+    delayed: Sequence[DelayedRequests] | None = None,
 ) -> Benefit:
     """
     Run the queues of all brokers as logged and under each candidate, a UTC day at a time.
@@ -207,6 +212,8 @@ def benefit_of(
         map_items: maps the work over days: `map`, or that of an engine.
         threads: `num.io.threads`; None for the estimate of `blame` for each broker.
         settings: settings of the replay.
+        delayed: the requests that a replay of the same requests delays, if all are of one day; without them, each day
+            is replayed.
 
     """
     names = [candidate.name for candidate in candidates]
@@ -217,10 +224,10 @@ def benefit_of(
     files = sorted(requests.files(), key=lambda file: file.day)
     days = [list(group) for _, group in groupby(files, lambda file: file.day)]
     threads_by_broker: int | Mapping[str, int] | None = threads
-    if threads_by_broker is None:
-        plan = plan_of(list(chain.from_iterable(map_items(partial(surveys, requests), days))))
-        threads_by_broker = dict(zip(plan.head.pools[0], plan.threads, strict=True))
-    work = partial(_day, requests, tuple(candidates), mode, threads_by_broker, settings)
+    if threads_by_broker is None and len(days) > 1:
+        threads_by_broker = _threads(chain.from_iterable(map_items(partial(surveys, requests), days)))
+    replay = _DayReplay(tuple(candidates), mode, settings, delayed)
+    work = partial(_day, requests, replay, threads_by_broker)
     queues: dict[str, BrokerQueue] = {}
     for queue in chain.from_iterable(map_items(work, days)):
         earlier = queues.get(queue.broker)
@@ -228,34 +235,56 @@ def benefit_of(
     return Benefit(names=names, brokers=[queues[name] for name in sorted(queues)], estimated=threads is None)
 
 
+class _DayReplay(NamedTuple):
+    """Replay of a day, or of a history of one day."""
+
+    candidates: Sequence[Candidate]
+    mode: Mode
+    settings: ReplaySettings | None
+    delayed: Sequence[DelayedRequests] | None
+    """The requests that it delays, if it has been done."""
+
+    def of_files(self, requests: Table, files: Sequence[File]) -> tuple[pa.Table, Ints]:
+        """Return the rows of files in the order of their places, and the delay by candidate and row (`lateness`)."""
+        if self.delayed is not None:
+            rows = _in_order(requests.read(_OF_QUEUES, files=files))
+            late_ms = delays_of(rows, self.delayed, len(self.candidates))
+            if late_ms is not None:
+                return rows, late_ms
+        rows = _in_order(requests.read(_READ, files=files))
+        columns = dict(zip(rows.column_names, rows.columns, strict=True))
+        # rows of several files in one order, so that a position names a row
+        numbered = pa.table({**columns, "file": pa.repeat("", len(rows)), "position": np.arange(len(rows))})
+        return rows, lateness(history_of(numbered), self.candidates, self.mode, len(rows), self.settings)
+
+
+def _in_order(rows: pa.Table) -> pa.Table:
+    """Return rows in the order of their places."""
+    return rows.sort_by([(name, "ascending") for name in PLACE])
+
+
+def _threads(of_requests: Iterable[Survey]) -> Mapping[str, int]:
+    """Return the estimated number of handler threads by broker."""
+    plan = plan_of(list(of_requests))
+    return dict(zip(plan.head.pools[0], plan.threads, strict=True))
+
+
 def _day(
-    requests: Table,
-    candidates: Sequence[Candidate],
-    mode: Mode,
-    threads: int | Mapping[str, int],
-    settings: ReplaySettings | None,
-    files: Sequence[File],
-) -> list[BrokerQueue]:
-    """Return the queues of all brokers in the files of a day."""
-    rows = requests.read(_READ, files=files).sort_by([("file", "ascending"), ("position", "ascending")])
+    requests: Table, replay: _DayReplay, threads: int | Mapping[str, int] | None, files: Sequence[File]
+) -> list[BrokerQueue]:  # fmt: skip
+    """Return the queues of all brokers in the files of a day; it estimates `threads` if they are None."""
+    rows, late_ms = replay.of_files(requests, files)
     served = intervals.intervals(rows)
-    late_ms = _lateness(rows, candidates, mode, settings) if len(served) else np.zeros((len(candidates), 0), np.int64)
+    if threads is None:
+        threads = _threads([Survey.of(served)])
     throttled = _throttled(served, late_ms)
-    following = _connections(rows) if mode is Mode.CLOSED_LOOP else None
+    following = _connections(rows) if replay.mode is Mode.CLOSED_LOOP else None
     queues: list[BrokerQueue] = []
     for broker in sorted({place.broker for place in served.listeners if place not in served.controllers}):
         # only a day's own lines tell controllers, so that a pool of the plan may be missing on a day
         count = threads if isinstance(threads, int) else threads.get(broker, 1)
         queues.append(_queue(broker, served.of_pool(broker), count, late_ms, throttled, following))
     return queues
-
-
-def _lateness(rows: pa.Table, candidates: Sequence[Candidate], mode: Mode, settings: ReplaySettings | None) -> Ints:
-    """Return for each candidate and row how much later than in the log a replay decides it, ms (`lateness`)."""
-    columns = dict(zip(rows.column_names, rows.columns, strict=True))
-    # rows of several files in one order, so that a position names a row
-    numbered = pa.table({**columns, "file": pa.repeat("", len(rows)), "position": np.arange(len(rows))})
-    return lateness(history_of(numbered), candidates, mode, len(rows), settings)
 
 
 def _connections(rows: pa.Table) -> Ints:

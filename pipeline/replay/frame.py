@@ -167,6 +167,8 @@ class Frame:
     """Time by request when the controller charged it, epoch ms."""
     charged: Ints
     """Charged mutations by request as logged."""
+    files: Column
+    """File of its log by request."""
     positions: Ints
     """Position in its file by request."""
 
@@ -299,6 +301,7 @@ def frame_of(table: pa.Table, entities: Entities, codes: Codes, groups: Ints) ->
         throttles=ints(table, "throttle_ms"),
         mutation_times=np.where(_is_valid(table, "mutation_timestamp"), charged_at, times),
         charged=ints(table, "mutations_charged"),
+        files=table.column("file"),
         positions=ints(table, "position"),
     )
 

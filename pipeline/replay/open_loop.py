@@ -263,12 +263,12 @@ def _enter_mutation(loop: OpenLoop, request: RequestRow, rank: int) -> int:
     return decided
 
 
-def replay_open(plan: ReplayPlan) -> Booked:
-    """Replay a plan in open loop, and return its counts."""
+def replay_open(plan: ReplayPlan, measured: Measurements | None = None) -> Booked:
+    """Replay a plan in open loop, and return its counts; rates are measured unless they are given."""
     ledger = new_ledger(plan.sizes())
     outcomes = decide(plan, buckets_of(plan, range(len(plan.candidates))))
     limits = limits_of(plan)
-    enter(plan, limits, outcomes, measured_by(plan), ledger)
+    enter(plan, limits, outcomes, measured or measured_by(plan), ledger)
     return booked_of(ledger, plan.sizes(), limits.ranks)
 
 

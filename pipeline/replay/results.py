@@ -9,19 +9,21 @@ Figures of several brokers are added up. Of longest times, the result is the lar
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final
+from math import floor
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from quotascope.metrics.kafka.entities import TYPE_LABELS
 from quotascope.quotas.candidates import Candidate
 
 from ..columns import Column, array, column
 from ..table import Progress
+from .algorithms import Measurements
 from .closed_loop import NEVER, replay_closed
-from .compiled import Floats, Ints
+from .compiled import Codes, Floats, Ints, kernel, run
+from .delays import DelayedRequests
 from .frame import KINDS, REQUEST, Frame
 from .ledger import (
     DELAYED,
@@ -162,6 +164,8 @@ RESULTS: Final = pa.schema(
 )
 """Schema with one row per candidate, entity and quota type, and per broker if requested."""
 
+_ROUNDING: Final = 1e-9
+"""Largest error of a sum of parts, by which a whole number may be missed."""
 CLOSED_LOOP_ONLY: Final = ("late_ms", "unsent_requests", "unsent_bytes")
 """Columns that an open loop does not measure: 0 in its results, and unknown wherever they are shown."""
 
@@ -213,6 +217,27 @@ def replay(
         if progress is not None:
             progress(done, len(history))
     return pa.concat_tables(parts)
+
+
+def replay_with_delays(
+    history: pa.Table, candidates: Sequence[Candidate], mode: Mode, settings: ReplaySettings | None = None
+) -> tuple[pa.Table, Sequence[DelayedRequests]]:
+    """Return what `replay` returns, and the requests that the candidates delay; all rows have a place."""
+    tables, delayed = [RESULTS.empty_table()], []
+    for plan in plans(history, candidates, settings or ReplaySettings()):
+        if mode is Mode.CLOSED_LOOP:
+            late_ms = np.zeros((len(candidates), len(plan.frame.positions)), np.int64)
+            booked = replay_closed(plan, late_ms)
+        else:
+            measured = measured_by(plan)
+            booked, late_ms = replay_open(plan, measured), _unsent(plan, measured)
+        tables.append(results_of(plan, booked))
+        rows = np.flatnonzero(late_ms.any(axis=0))
+        files = plan.frame.files.take(array(rows)).combine_chunks().dictionary_encode()
+        delayed.append(
+            DelayedRequests(files.dictionary, files.indices.to_numpy(), plan.frame.positions[rows], late_ms[:, rows])
+        )
+    return pa.concat_tables(tables), delayed
 
 
 def results_of(plan: ReplayPlan, booked: Booked, *, every_active_entity: bool = False) -> pa.Table:
@@ -332,31 +357,51 @@ def lateness(
     """
     late = np.zeros((len(candidates), rows), np.int64)
     for plan in plans(history, candidates, settings or ReplaySettings()):
-        positions = plan.frame.positions
         if mode is Mode.CLOSED_LOOP:
-            delays = np.zeros((len(candidates), len(positions)), np.int64)
+            delays = np.zeros((len(candidates), len(plan.frame.positions)), np.int64)
             replay_closed(plan, delays)
         else:
-            delays = np.where(_is_sent(plan), 0, NEVER)
-        late[:, positions] = delays
+            delays = _unsent(plan, measured_by(plan))
+        late[:, plan.frame.positions] = delays
     return late
 
 
-def _is_sent(plan: ReplayPlan) -> NDArray[np.bool_]:
-    """
-    Return whether a request is sent if clients keep within their limits, by candidate and request.
+class _Sent(NamedTuple):
+    """Requests of one candidate that are sent in an open loop."""
 
-    Where a client's rate is above its limit, the part limit/rate of its requests is sent, evenly among them.
+    sums: Floats
+    """Sum of the allowed parts of the requests so far, by pair."""
+    late_ms: Ints
+    """By request: 0, or `NEVER` for one that is not sent."""
+
+
+_Sent.WRITTEN = True  # type: ignore[attr-defined]
+
+
+@kernel
+def send_parts(parts: Floats, pairs: Codes, sent: _Sent) -> None:
+    """Send a request where the sum of the parts of its client on the broker reaches the next whole number."""
+    for row in range(len(parts)):
+        pair = pairs[row]
+        before = sent.sums[pair]
+        after = before + parts[row]
+        sent.sums[pair] = after
+        if floor(after + _ROUNDING) <= floor(before + _ROUNDING):
+            sent.late_ms[row] = NEVER
+
+
+def _unsent(plan: ReplayPlan, measured: Measurements) -> Ints:
     """
-    requests, measured = plan.frame.requests, measured_by(plan)
+    Return the delay by candidate and request in an open loop, in which clients keep within their limits.
+
+    Where a client's rate is above its limit, the part limit/rate of its requests is sent, evenly among them; the others
+    have `NEVER`, and those that are sent 0.
+    """
+    requests = plan.frame.requests
     rates = measured.rates.reshape(-1, len(requests.times))
-    order = np.argsort(requests.pairs, kind="stable")
-    pairs = requests.pairs[order]
-    starts = np.flatnonzero(np.r_[True, pairs[1:] != pairs[:-1]])
-    lengths = np.diff(np.r_[starts, len(pairs)])
-    is_sent = np.ones((len(plan.candidates), len(pairs)), np.bool_)
+    late_ms = np.zeros((len(plan.candidates), len(requests.times)), np.int64)
     for candidate in range(len(plan.candidates)):
-        sent_parts: Floats = np.ones(len(pairs))
+        sent_parts: Floats = np.ones(len(requests.times))
         for kind in MEASURED:
             charged = requests.kinds == kind
             if kind == REQUEST:
@@ -365,9 +410,6 @@ def _is_sent(plan: ReplayPlan) -> NDArray[np.bool_]:
             limit = plan.limits[candidate, kind][requests.pairs[charged]]
             allowed_part = np.divide(limit, rate, out=np.ones(len(rate)), where=rate > limit)
             sent_parts[charged] = np.minimum(sent_parts[charged], allowed_part)
-        # A request is sent where the sum of the parts of its pair reaches the next whole number.
-        parts = sent_parts[order]
-        sums = np.cumsum(parts)
-        sums -= np.repeat(sums[starts] - parts[starts], lengths)
-        is_sent[candidate, order] = np.floor(sums + 1e-9) > np.floor(sums - parts + 1e-9)
-    return is_sent
+        sent = _Sent(sums=np.zeros(plan.frame.pairs), late_ms=late_ms[candidate])
+        run(send_parts, sent_parts, requests.pairs, sent, work=len(sent_parts))
+    return late_ms

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, tzinfo
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
@@ -18,7 +20,9 @@ from quotascope.pages.words import counted, period, shown, spaced
 from quotascope.quotas.candidates import Candidate
 
 from ..blame.benefit import benefit_of
-from ..engine import Engine
+from ..engine import Engine, Local
+from ..engine.base import Answer
+from ..errors import TableError
 from ..history import History
 from ..losses import losses_of, may_lack
 from ..rates import GroupUsage, LimitGroup, LoggedThrottle, rate, span_ms, usages
@@ -26,7 +30,8 @@ from ..releases import Followed, followed_by
 from ..replay import RESULTS, Mode, ReplaySettings, replay
 from ..replay.frame import NEEDED
 from ..replay.plan import CandidateRules
-from ..replay.results import CLOSED_LOOP_ONLY
+from ..replay.results import CLOSED_LOOP_ONLY, replay_with_delays
+from ..request_log.schema import REQUESTS
 from ..summary import (
     COMPARED,
     FIGURES,
@@ -46,7 +51,7 @@ from ..summary import (
     summary_of,
     totals_of,
 )
-from ..table import File, Progress, Table
+from ..table import File, Progress, Table, following
 from ..table.users import whole_users
 from ..usage_charts import CHART_NOTES, CHARTS, same_for_all, usage_chart
 from .engine import EngineChoice, engine_for
@@ -122,10 +127,16 @@ def what_if(  # noqa: PLR0913 - most by name
     kafka = followed_by(folder, history.detail, kafka or Followed())
     workers = engine_for(engine, history.detail, "replay of shards")
     settings = ReplaySettings(release=kafka.release, releases=kafka.by_broker)
-    results = replayed(history.detail, candidates, mode, workers, progress, settings)
-    benefit = None
+    benefit, delayed = None, None
+    if wait_saved and isinstance(workers, Local) and _is_of_one_day(folder, history):
+        work = partial(replay_with_delays, candidates=tuple(candidates), mode=mode, settings=settings)
+        parts = list(_by_users(history.detail, candidates, workers, work, progress))
+        results = pa.concat_tables([RESULTS.empty_table(), *(part for part, _ in parts)])
+        delayed = [*chain.from_iterable(part for _, part in parts)]
+    else:
+        results = replayed(history.detail, candidates, mode, workers, progress, settings)
     if wait_saved:
-        benefit = benefit_of(folder, candidates, mode, workers.map, threads=threads, settings=settings)
+        benefit = benefit_of(folder, candidates, mode, workers.map, threads=threads, settings=settings, delayed=delayed)
     names = [candidate.name for candidate in candidates]
     summary = summary_of(
         results,
@@ -186,19 +197,42 @@ def replayed(
     Users of different shards share nothing, and are replayed apart, unless some candidate has rules for client-ids
     alone.
     """
-    rules = CandidateRules(candidates)
     work = partial(replay, candidates=tuple(candidates), mode=mode, settings=settings)
+    return pa.concat_tables([RESULTS.empty_table(), *_by_users(history, candidates, engine, work, progress)])
+
+
+def _by_users(
+    history: Table,
+    candidates: Sequence[Candidate],
+    engine: Engine,
+    work: Callable[[pa.Table], Answer],
+    progress: Progress | None,
+) -> Iterable[Answer]:
+    """Return the answers of the work on the rows of users that share no limit with others."""
+    rules = CandidateRules(candidates)
     if rules.across_users:
-        doing = "replay of users that share limits"
-        results = engine.grouped(history, NEEDED, rules.key, work, doing, progress)
-    else:
-        results = engine.map(partial(_replay_shard, history, work), list(history.shards().values()), progress)
-    return pa.concat_tables([RESULTS.empty_table(), *results])
+        return engine.grouped(history, NEEDED, rules.key, work, "replay of users that share limits", progress)
+    of_shards = partial(_of_shard, history, work)
+    return chain.from_iterable(engine.map(of_shards, list(history.shards().values()), progress))
 
 
-def _replay_shard(history: Table, work: Callable[[pa.Table], pa.Table], files: Sequence[File]) -> pa.Table:
-    """Return the results of the files of a shard."""
-    return pa.concat_tables([work(rows) for rows in whole_users(history, files, NEEDED)])
+def _of_shard(history: Table, work: Callable[[pa.Table], Answer], files: Sequence[File]) -> list[Answer]:
+    """Return the answers of the work on the files of a shard."""
+    return [work(rows) for rows in whole_users(history, files, NEEDED)]
+
+
+def _is_of_one_day(folder: str, history: History) -> bool:
+    """
+    Return whether all requests are in the history, and of one UTC day.
+
+    Then the replay of the history is also that of the day, which begins with unused quotas.
+    """
+    with suppress(TableError):
+        requests = Table.open(f"{folder}/requests", schema=REQUESTS)
+        _, new_files = requests.added_since(history.detail.last_epoch(following(requests)))
+        days = {file.day for file in (*requests.files(), *history.detail.files())}
+        return not new_files and len(days) == 1
+    return False
 
 
 def report(answer: WhatIf, zone: tzinfo = UTC) -> Report:

@@ -18,11 +18,15 @@ from tests.pipeline.table.rows import append
 from tests.steps import steps
 
 from quotascope.metrics.kafka.entities import QuotaEntity
+from quotascope.pipeline.blame import benefit
 from quotascope.pipeline.blame.benefit import Benefit, benefit_of, percentile_us
 from quotascope.pipeline.blame.queueing import LoggedQueue, scale_of, waits_of
 from quotascope.pipeline.replay import Mode
+from quotascope.pipeline.replay.results import lateness
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.runs.blame import blame
+from quotascope.pipeline.runs.engine import EngineChoice
+from quotascope.pipeline.runs.whatif import what_if
 from quotascope.pipeline.table import Table
 from quotascope.quotas import Entity, QuotaSet
 from quotascope.quotas.candidates import Candidate
@@ -282,3 +286,49 @@ def test_a_history_without_requests_says_nothing_about_waits(tmp_path: Path) -> 
     assert logged_queue(folder).notes == (
         "The wait is unknown: there is no request of a broker; ingest request logs of brokers.",
     )
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize(("begin_ms", "replayed_days"), [(0, 0), (-30_000, 2)])
+def test_a_history_of_one_day_is_replayed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: Mode, begin_ms: int, replayed_days: int
+) -> None:
+    """
+    The wait saved for others is the same whether the replay is done for it again or not.
+
+    It is not, unless the history has two UTC days.
+    """
+    rows = logged(60)
+    for name in ("timestamp", "completed"):
+        moved = pa.array(rows[name].to_numpy() + begin_ms)
+        rows = rows.set_column(rows.column_names.index(name), name, moved)
+    folder = written(tmp_path, rows)
+    expected = logged_queue(folder, mode)
+    replays: list[int] = []
+
+    def counted(*arguments: Any) -> Any:
+        replays.append(1)
+        return lateness(*arguments)
+
+    monkeypatch.setattr(benefit, "lateness", counted)
+    answer = what_if(folder, candidates(100, 20, 1), mode, engine=EngineChoice.LOCAL, wait_saved=True).summary.benefit
+    assert answer is not None
+    assert len(replays) == replayed_days
+    assert (answer.saved, answer.values(), answer.notes) == (expected.saved, expected.values(), expected.notes)
+    for queue, other in zip(answer.brokers, expected.brokers, strict=True):
+        for name in ("others_us", "predicted_us", "logged_waits", "predicted_waits"):
+            assert getattr(queue, name).tolist() == getattr(other, name).tolist()
+
+
+def test_requests_that_are_not_in_the_history_yet_are_replayed(tmp_path: Path) -> None:
+    """Requests that an interrupted ingest has left out of the history count for the wait that is saved."""
+    rows = logged(40)
+    folder = written(tmp_path / "usage", rows.slice(0, len(rows) // 2))
+    other = Table.open(f"{written(tmp_path / 'other', rows.slice(len(rows) // 2))}/requests", schema=REQUESTS)
+    append(Table.open(f"{folder}/requests", schema=REQUESTS), "later", other.read())
+    expected = logged_queue(folder)
+    answer = what_if(
+        folder, candidates(100, 20, 1), Mode.OPEN_LOOP, engine=EngineChoice.LOCAL, wait_saved=True
+    ).summary.benefit
+    assert answer is not None
+    assert answer.saved == expected.saved

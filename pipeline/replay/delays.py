@@ -1,0 +1,59 @@
+"""Requests that a replay delays against the log, by their place in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..columns import Column
+from .compiled import Codes, Ints
+
+
+class DelayedRequests(NamedTuple):
+    """Requests that some candidate delays."""
+
+    names: Column
+    """Names of files."""
+    files: Codes
+    """Number of the file's name by request."""
+    positions: Ints
+    """Place in the file by request."""
+    late_ms: Ints
+    """Delay by candidate and request, ms, as `lateness` has it."""
+
+
+def delays_of(rows: pa.Table, delayed: Iterable[DelayedRequests], candidates: int) -> Ints | None:
+    """
+    Return the delay by candidate and row, ms; 0 for a row that is not among the delayed requests.
+
+    It is None if places do not name rows: two rows have the same one, as where a log was replaced by another of its
+    name, or no row has that of a delayed request.
+
+    Args:
+        rows: requests with `PLACE`, sorted by it.
+        delayed: requests that some candidate delays, in any order.
+        candidates: number of candidates.
+
+    """
+    encoded = rows["file"].combine_chunks().dictionary_encode()
+    codes, positions = encoded.indices.to_numpy(), rows["position"].to_numpy()
+    if ((np.diff(codes) == 0) & (np.diff(positions) == 0)).any():
+        return None
+    starts = np.searchsorted(codes, np.arange(len(encoded.dictionary) + 1))
+    late_ms = np.zeros((candidates, len(rows)), np.int64)
+    for part in delayed:
+        numbers: Column = pc.index_in(part.names, encoded.dictionary)
+        of_files = numbers.fill_null(-1).to_numpy()[part.files]
+        for code in np.unique(of_files).tolist():
+            of_file = np.flatnonzero(of_files == code)
+            sought = part.positions[of_file]
+            of_rows = positions[starts[code] : starts[code + 1]] if code >= 0 else positions[:0]
+            places = np.searchsorted(of_rows, sought)
+            if places.max() >= len(of_rows) or (of_rows[places] != sought).any():
+                return None
+            late_ms[:, starts[code] + places] = part.late_ms[:, of_file]
+    return late_ms
