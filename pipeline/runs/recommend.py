@@ -39,8 +39,8 @@ from ..recommend.advice import (
 )
 from ..recommend.coverage import COLUMNS, Logged, RequestTally, coverage_of, tally
 from ..recommend.need import Need, needs
-from ..recommend.policy import ClusterWindows, Policy, RuleShape
-from ..recommend.protect import Answer, limited_to, protect
+from ..recommend.policy import ClusterWindows, Policy, QueueTarget, RuleShape
+from ..recommend.protect import Answer, Protection, limited_to, protect
 from ..releases import followed_by
 from ..replay import Mode, ReplaySettings
 from ..replay.frame import NEEDED
@@ -99,15 +99,15 @@ def advise(
     progress: Progress | None = None,
 ) -> Advice:
     """
-    Return the lowest limits that keep a policy, and the consequences of setting them. Changes nothing anywhere.
+    Return the lowest limits that keep a policy, and the consequences of setting them. Nothing is changed.
 
     Args:
         folder: folder of the history, as `quotascope ingest` has made it.
-        policy: the policy that limits keep.
+        policy: policy that the limits keep.
         configured: quotas as configured, if they are known.
-        windows: windows of the cluster's quotas, and its release; Kafka's defaults and the release that the logs name,
-            else the newest, unless given.
-        engine: the engine that does the work.
+        windows: windows and release of the cluster's quotas; by default Kafka's windows, and the release that the logs
+            name, else the newest.
+        engine: engine that does the work.
         progress: called with the amount of done work, and of all.
 
     Raises:
@@ -119,7 +119,7 @@ def advise(
     history, span = opened.detail, span_ms(opened)
     losses = losses_of(folder)
     workers = engine_for(engine, history, "search in shards")
-    # counted shard by shard: the counts add up, even where an entity's users are in several
+    # the counts of shards add up, also for an entity with users in several shards
     counted = RequestTally()
     for part in workers.map(partial(_tally_part, history, policy.shape), list(history.shards().values())):
         counted.add(part)
@@ -134,23 +134,12 @@ def advise(
     if policy.protect is None:
         limits = recommendations(needs_of(history, policy, windows, workers, progress), policy)
     else:
-        limited = partial(limited_to, shape=policy.shape, windows=windows)
-        queues = partial(
-            benefit_of,
-            folder,
-            mode=Mode.CLOSED_LOOP,
-            map_items=workers.map,
-            threads=policy.io_threads,
-            settings=settings,
-        )
-        protection = protect(policy.protect, policy.floors[QuotaType.REQUEST], limited, queues)
-        limits = []
-        if protection.answer is Answer.REACHED and protection.level is not None:
-            results = replayed(history, [limited(protection.level)], Mode.OPEN_LOOP, workers, settings=settings)
-            limits = protecting(results, policy, protection)
-    limits, of_system = without_system_users(limits, counted.brokers)
+        protection, limits = _protect(folder, history, policy, policy.protect, windows, workers)
+    limits, system_users = without_system_users(limits, counted.brokers)
     limits, overruled = without_overruled(configured, limits)
-    quotas_by_name = {RECOMMENDED: target(configured, limits)} | ({} if configured is None else {NOW: configured})
+    quotas_by_name = {RECOMMENDED: target(configured, limits)}
+    if configured is not None:
+        quotas_by_name[NOW] = configured
     candidates = [
         Candidate(name=name, quotas=quotas, windows=windows.client, controller_windows=windows.controller)
         for name, quotas in quotas_by_name.items()
@@ -166,12 +155,38 @@ def advise(
         hits=hits(results, configured_known=configured is not None),
         losses=losses,
         protection=protection,
-        left_out=(*of_system, *overruled),
+        left_out=(*system_users, *overruled),
     )
 
 
+def _protect(
+    folder: str,
+    history: Table,
+    policy: Policy,
+    queue_target: QueueTarget,
+    windows: ClusterWindows,
+    workers: Engine,
+) -> tuple[Protection, list[Recommendation]]:
+    """Search for the level of request quotas that keeps a target; return the result, and the limits if it needs any."""
+    settings = ReplaySettings(release=windows.followed.release, releases=windows.followed.by_broker)
+    limited = partial(limited_to, shape=policy.shape, windows=windows)
+    queues = partial(
+        benefit_of,
+        folder,
+        mode=Mode.CLOSED_LOOP,
+        map_items=workers.map,
+        threads=policy.io_threads,
+        settings=settings,
+    )
+    protection = protect(queue_target, policy.floors[QuotaType.REQUEST], limited, queues)
+    if protection.answer is not Answer.REACHED or protection.level is None:
+        return protection, []
+    results = replayed(history, [limited(protection.level)], Mode.OPEN_LOOP, workers, settings=settings)
+    return protection, protecting(results, policy, protection)
+
+
 def _tally_part(table: Table, shape: RuleShape, files: Sequence[File]) -> RequestTally:
-    """Return the counts of some files, in the memory of a batch of rows."""
+    """Count the requests in some files; one batch of rows is in memory at a time."""
     batches = (table.batches([file], COLUMNS) for file in files)
     return tally(chain.from_iterable(batches), shape)
 
@@ -181,7 +196,7 @@ def needs_of(
 ) -> Iterator[Need]:
     """Return the needs of all entities of the policy's shape in a history."""
     work = partial(_needs_of_rows, policy, windows)
-    if policy.shape is RuleShape.CLIENT:  # any two users may share one
+    if policy.shape is RuleShape.CLIENT:  # users of any shards may share a client-id
         key, doing = GroupKey(columns=("client_id",)), "search for the limits of client-ids"
         answers = engine.grouped(history, NEEDED, key, work, doing, progress)
     else:
@@ -199,7 +214,7 @@ def _needs_of_rows(policy: Policy, windows: ClusterWindows, rows: pa.Table) -> l
 
 
 def usages_of(advice: Advice) -> Mapping[LimitGroup, GroupUsage]:
-    """Read the usage of the entities with most requests, which the page draws."""
+    """Return the usage of the entities that the page draws (`charted`)."""
     return usages(History.open(advice.source), list(charted(advice)), advice.span_ms, advice.policy.zone)
 
 
@@ -258,26 +273,30 @@ def _blocks(advice: Advice, commands: Commands, drawn: Mapping[LimitGroup, Group
 
 
 def change_text(change: RuleChange) -> str:
-    """Return a change with its mark: `+` set, `-` removed, `~` changed."""
+    """Return a change with its mark: `+` for a set quota, `-` for a removed one, `~` for a changed one."""
     old, new = ("" if value is None else number_text(value) for value in (change.old, change.new))
     if change.old is None:
         return f"+ {change.key} {new}"
-    return f"- {change.key} {old}" if change.new is None else f"~ {change.key} {old} -> {new}"
+    if change.new is None:
+        return f"- {change.key} {old}"
+    return f"~ {change.key} {old} -> {new}"
 
 
 def charted(advice: Advice) -> dict[LimitGroup, dict[str, float]]:
-    """Return the groups that are drawn with their limits: those with most requests."""
+    """Return the limits of the groups that are drawn, which have the most requests, by candidate."""
     groups = {}
     by_requests = sorted(advice.recommended, key=lambda recommendation: recommendation.requests, reverse=True)
     for recommendation in by_requests[:CHARTS]:
+        limits = {RECOMMENDED: recommendation.limit}
         present = advice.configured_of(recommendation)
-        limits = {RECOMMENDED: recommendation.limit} | ({} if present is None or present == inf else {NOW: present})
+        if present is not None and present != inf:
+            limits[NOW] = present
         groups[LimitGroup(recommendation.kind, *recommendation.names)] = limits
     return groups
 
 
 def headline(advice: Advice) -> str:
-    """Return the number of limits, and their effect, in one sentence."""
+    """Return a sentence with the number of limits and their effect."""
     policy = advice.policy
     limits = counted(len(advice.recommended), "limit")
     hit = counted(len(advice.hits), "client")
@@ -291,7 +310,7 @@ def headline(advice: Advice) -> str:
 
 
 def caveats(advice: Advice) -> Sequence[str]:
-    """Return the basis of the limits, and reasons why they may be too low, one sentence or two each."""
+    """Return the basis of the limits, and the reasons why they may be too low, a sentence or two each."""
     coverage, zone = advice.coverage, advice.policy.zone
     begin, end = (moment(time, zone) for time in coverage.span_ms)
     logged = coverage.logged
@@ -346,31 +365,36 @@ def notes(advice: Advice) -> Sequence[str]:
 
 def configured(advice: Advice, recommendation: Recommendation) -> str:
     """
-    Return the configured quota of the same entity and key as text.
+    Return the configured quota of a limit's entity and key as text.
 
-    Without one it is the rule that applies instead, or the reason for no number.
+    Without one, return the limit and the rule that applies instead, or a word for its state.
     """
     present = advice.configured_of(recommendation)
-    if present is None and (decision := advice.applies(recommendation)) is not None and decision.entity is not None:
-        bound = decision.bound
-        value = "unlimited" if bound is None or bound == inf else rate(recommendation.kind, bound)
-        return f"{value} by {decision.entity.rule}"
-    return advice.state(present) if present is None or present == inf else rate(recommendation.kind, present)
+    if present is not None and present != inf:
+        return rate(recommendation.kind, present)
+    decision = advice.applies(recommendation) if present is None else None
+    if decision is None or decision.entity is None:
+        return advice.state(present)
+    bound = decision.bound
+    value = "unlimited" if bound is None or bound == inf else rate(recommendation.kind, bound)
+    return f"{value} by {decision.entity.rule}"
 
 
 def limit(advice: Advice, recommendation: Recommendation) -> str:
     """
     Return the recommended limit as text.
 
-    It is a lower bound if the entity's demand was held back, or a part of it is unknown.
+    It is marked as a lower bound if the entity was throttled while logged, or a part of its demand is unknown.
     """
     coarse = "≈ " if advice.losses.coarse else ""
-    low = (
+    may_be_low = (
         recommendation.unsized
         or advice.losses.incomplete(*recommendation.names)
         or advice.logged(recommendation).throttled
     )
-    return lower_bound(f"{coarse}{rate(recommendation.kind, recommendation.limit)}", held_back=bool(low), short=True)
+    return lower_bound(
+        f"{coarse}{rate(recommendation.kind, recommendation.limit)}", held_back=bool(may_be_low), short=True
+    )
 
 
 def peak_hour(recommendation: Recommendation) -> str:
@@ -380,9 +404,10 @@ def peak_hour(recommendation: Recommendation) -> str:
 
 def hit_figures(hit: Hit) -> tuple[str, ...]:
     """
-    Return the throttled time of a client.
+    Return four figures of a client as texts.
 
-    It is in all, as a share of its time, at most, and under the configured quotas.
+    They are its throttled time, that as a share of its active time, the longest throttle time of a request, and its
+    throttled time under the configured quotas.
     """
     muted_now_ms = hit.muted_now_ms
     figures = seconds(hit.muted_ms / 1_000), percent(hit.share), seconds(hit.longest_ms / 1_000)
@@ -416,7 +441,7 @@ def _share(logged: Logged) -> str:
 
 
 def as_csv(advice: Advice) -> str:
-    """Write a row for each limit."""
+    """Return CSV with a row for each limit."""
     return csv_of(_COLUMNS, (_values(recommendation, advice) for recommendation in advice.recommended))
 
 

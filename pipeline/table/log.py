@@ -1,9 +1,9 @@
 """
-The log of commits, which says which files make up a table.
+The log of commits, which lists the files of a table.
 
-It is a Delta Lake log, kept by the library deltalake. The library takes two transactions that remove the same file at
-once for compatible when they come from this interface, so each removal also counts up one application's transactions,
-which it does compare: of two that started from the same version one fails (tests/pipeline/table/test_concurrency.py).
+It is a Delta Lake log, written by the library deltalake. The library allows two transactions at once that remove the
+same file through this interface. So a removal also increments a transaction number of an application, which the library
+compares: of two transactions that began from the same version, one fails (tests/pipeline/table/test_concurrency.py).
 """
 
 import json
@@ -38,13 +38,13 @@ _REPAIR: Final = "`quotascope history repair` restores what it can, and says wha
 
 def opened(storage: Storage) -> DeltaTable:
     """
-    Open a log.
+    Open the log of a table.
 
     Raises:
         NoTable: the folder has no log.
-        UnreadableTable: it is damaged, or another program made it.
-        UnreachableTable: it could not be read for want of permission, credentials or an answer of the storage.
-        TableError: the library takes its path for another one.
+        UnreadableTable: the log is damaged, or another program made it.
+        UnreachableTable: the log could not be read, as permission, credentials or an answer of the storage are missing.
+        TableError: the library would use another path.
 
     """
     _check_path(storage)
@@ -89,7 +89,7 @@ def _was_committed(storage: Storage) -> bool:
 
 
 def _check_path(storage: Storage) -> None:
-    """Refuse a path that the library decodes as if it were a URI: log and files would lie in two folders."""
+    """Refuse a path that the library decodes like a URI, so that log and files would be in different folders."""
     if storage.is_local and (encoded := _ENCODED.search(str(Path(storage.uri).absolute()))):
         raise TableError(
             storage.uri,
@@ -115,10 +115,10 @@ def _update(storage: Storage, log: DeltaTable) -> None:
 
 def _compare(storage: Storage, log: DeltaTable, compared_version: int = -1) -> None:
     """
-    Compare a log with the copies beside it; commits up to `compared_version` were compared before.
+    Compare a log with the copies of its commits; commits up to `compared_version` were compared before.
 
     Raises:
-        UnreadableTable: it ends before the last commit, or has other bytes than were written.
+        UnreadableTable: the log lacks the last commit, or has other bytes than were written.
         UnreachableTable: the copies could not be read.
 
     """
@@ -142,10 +142,10 @@ def _compare(storage: Storage, log: DeltaTable, compared_version: int = -1) -> N
 
 def made(storage: Storage, schema: pa.Schema, layout: TableLayout) -> DeltaTable:
     """
-    Create the log of an empty table, or open the one that exists.
+    Create the log of an empty table, or open the existing one.
 
-    If several processes create it at once, one of them succeeds. There are no retries, with which the library would
-    create it again on top of the first.
+    If several processes create it at once, one of them succeeds. Retries are switched off, as with them the library
+    would create the log again on top of the first one.
     """
     _check_path(storage)
     if _was_committed(storage):
@@ -173,7 +173,7 @@ def made(storage: Storage, schema: pa.Schema, layout: TableLayout) -> DeltaTable
 
 
 def layout_of(log: DeltaTable) -> TableLayout:
-    """Return how rows are spread over files."""
+    """Return the layout of a table, which its log has in a property."""
     return TableLayout(**json.loads(log.metadata().configuration[_LAYOUT]))
 
 
@@ -228,7 +228,7 @@ def brought_by(storage: Storage, layout: TableLayout, version: int) -> Iterator[
 def _file(
     storage: Storage, layout: TableLayout, path: str, size: int, partition: Mapping[str, Any], statistics: Sequence[Any]
 ) -> File:
-    """Return one file; the statistics are rows, least and greatest values, each of which may be None."""
+    """Return a file; `statistics` has its number of rows and its least and greatest values, or None for each."""
     rows, *extremes = statistics
     first_ms, last_ms = ((by_column or {}).get(layout.day_of) for by_column in extremes)
     day, shard = (int(partition[name]) for name in _PARTITIONS)
@@ -246,12 +246,12 @@ def commit(
     other_rows: bool = False,
 ) -> None:
     """
-    Commit added and removed files, and the numbers that the log counts by name, of which the largest stays.
+    Commit added and removed files, and numbers by name (`counts`), of which the log keeps the largest.
 
-    Files that are added while others are removed hold the rows of these, unless they are `other_rows`.
+    If files are added and others removed, the added files have the same rows as the removed ones, unless `other_rows`.
 
     Raises:
-        LostCommit: another process counted up one of the names meanwhile, or removed files as this commit does.
+        LostCommit: another process changed one of the numbers meanwhile, or removed files, too.
         NotWritten: the disk is full, may not be written to, or files of a shallow clone would be removed.
 
     """
@@ -295,7 +295,7 @@ def _partition(file: File) -> dict[str, str | None]:
 
 
 def _not_committed(storage: Storage, error: Exception) -> TableError:
-    """Return the error that a failed commit means; the library has one error for all causes."""
+    """Return the error for a failed commit by its cause; the library has one error for all causes."""
     if _UNSUPPORTED in plain(error):
         return NotWritten(
             storage.uri,
@@ -309,14 +309,14 @@ def _not_committed(storage: Storage, error: Exception) -> TableError:
 
 
 def _unread(storage: Storage, error: Exception) -> TableError:
-    """Return the error that an unreadable log means."""
+    """Return the error for a log that cannot be read, by the cause."""
     if is_unreachable(storage, error):
         return unreachable(storage, "its log (_delta_log)", error)
     return UnreadableTable(storage.uri, f"{plain(error)}; {_remedy(storage)}")
 
 
 def _remedy(storage: Storage) -> str:
-    """Return the remedy for a damaged log: a repair restores commits from their copies, if there are any."""
+    """Return the advice for a damaged log, which depends on whether there are copies of its commits."""
     with suppress(OSError):
         if kept.listed(storage):
             return _REPAIR
@@ -328,11 +328,11 @@ def _remedy(storage: Storage) -> str:
 
 def _properties(layout: TableLayout) -> dict[str, str]:
     """
-    Return the properties of a table for Delta: columns with statistics, and no expiry of the log.
+    Return the properties of a table for Delta: the columns with statistics, and no expiry of the log.
 
-    Without statistics the library's data sets of pyarrow take a column for one without values, and a filter of it finds
-    nothing. Rows that the followers of a table have not taken over yet are listed in the log alone, so `Table.clean`
-    removes expired commits.
+    Other columns have no statistics, since the library's data sets of pyarrow would take a column without statistics in
+    a file for one without values. The log must not expire, as it alone lists rows that followers have not taken over;
+    `Table.forget` removes old commits.
     """
     statistics = (
         ("delta.dataSkippingNumIndexedCols", "0")

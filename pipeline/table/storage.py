@@ -1,8 +1,8 @@
 """
-Place of the rows and files of a table, and how these are written and read.
+Writing and reading of the files of a table, in a local folder or an object store.
 
-A local path needs nothing else. A URI such as `s3://bucket/table` is reached through deltalake's own object stores, in
-Spark's Python workers too; credentials come from the environment.
+A URI such as `s3://bucket/table` is reached through the object stores of deltalake, in Spark's Python workers, too.
+Credentials come from the environment.
 """
 
 import hashlib
@@ -44,12 +44,12 @@ GROUP_BYTES: Final = 32 << 20
 """Size of a row group in memory, which a reader holds: a client id may have 32,767 bytes."""
 RISING: Final = ("timestamp", "completed", "line", "position")
 """
-Columns that grow from row to row, as lines of a log do.
+Columns whose values grow from row to row, as in the lines of a log.
 
-Their differences take a fifth of the room, and less time.
+They are stored as differences, which take a fifth of the space and less time.
 """
 VARIED: Final = ("identity", "correlation_id", "produce_bytes", "fetch_bytes")
-"""Columns of which few rows have the same value: with a dictionary they take more room, and more time."""
+"""Columns in which few rows have the same value. A dictionary would take more space and more time."""
 _ADVICE: Final = {
     (
         r"(?i)expired|credential|unauthenti|unauthori[sz]ed|\b401\b|invalid ?(access ?key|token)|signature ?does ?not "
@@ -63,13 +63,13 @@ _ADVICE: Final = {
         r"?down|\b(429|5\d\d) |stale file handle"
     ): "run this again when the storage answers",
 }
-"""Remedies, by the texts of storages."""
+"""Advice by patterns of the error messages of storages."""
 _OTHERWISE: Final = "run this again; if it fails again, check the storage"
 _DIGEST: Final = re.compile(r"-([0-9a-f]{32})\.parquet$")
 """
 Digest in the name of a file: the begin of the SHA-256 of its bytes.
 
-So each commit that lists a file says what is in it.
+So a commit that lists a file also has the digest of its content.
 """
 _BLOCK: Final = 1 << 20
 """Bytes of a file that are verified at once."""
@@ -80,9 +80,9 @@ ABSENT: Final = {ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLayout:
     """
-    The partitions of a table.
+    Division of the rows of a table among files: a file has rows of a single shard and a single day.
 
-    A file holds rows of one shard and one day only. Both are small integers: an untrusted name is never part of a path.
+    Shards and days are small integers, so that no untrusted name is part of a path.
     """
 
     shard_of: str | None = None
@@ -95,16 +95,16 @@ class TableLayout:
 
 def by_user(shards: int, day_of: str) -> TableLayout:
     """
-    Return the layout of all tables of a history that name users.
+    Return the layout of the tables of a history with users.
 
-    All of them have the same number of shards, so that one is made of another without a shuffle.
+    They all have the same number of shards, so that a table can be made from another one without a shuffle.
     """
     return TableLayout(shard_of="user", shards=shards, day_of=day_of)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """One file: complete, of one day and one shard, never changed once it is committed."""
+    """A file of a table, with rows of one day and one shard. It never changes after its commit."""
 
     path: str
     """
@@ -183,10 +183,10 @@ class Storage:
         self, layout: TableLayout, partition: tuple[int, int], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
     ) -> File:
         """
-        Write rows of a day and a shard into a new file that no commit lists yet, in the memory of a row group.
+        Write rows of one day and one shard to a new file, which no commit lists yet; one row group is in memory.
 
         Raises:
-            NotWritten: the disk is full, or the folder cannot be written to. No part of the file stays.
+            NotWritten: the disk is full, or the folder cannot be written to. The incomplete file is removed.
 
         """
         day, shard = partition
@@ -244,11 +244,10 @@ class Storage:
 
     def restrict(self, file: File, sources: Sequence[File], made_of: "Storage | None" = None) -> None:
         """
-        Let only users who may read all sources of a file read it; only for folders of this machine.
+        Restrict the permissions of a local file to users who may read all of its sources.
 
-        The sources are files of this table or of `made_of`.
-
-        A file of another group than one of the sources keeps no permission for its group, unless all users have it.
+        The sources are files of this table, or of `made_of`. If a source has another group than the file, the file's
+        group has only the permissions that all users have.
 
         Raises:
             NotWritten: a source is gone, or its permissions cannot be read or set; the file is removed.
@@ -273,9 +272,9 @@ class Storage:
 
     def batches(self, file: File, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         """
-        Yield the rows of a committed file with the columns of a schema, of its types and in its order.
+        Yield the rows of a committed file with the columns and types of a schema, in the schema's order.
 
-        A column that the file lacks is null, as of a file that another program has written.
+        A column that the file lacks is null; other programs may have written the file.
 
         Raises:
             MissingFile: the file does not exist.
@@ -301,7 +300,7 @@ class Storage:
             raise self._trouble(file.path, columns, error) from error
 
     def rows_of(self, path: str) -> int:
-        """Return the number of rows of a committed file, as its footer says. Raises what `batches` raises."""
+        """Return the number of rows of a committed file from its footer. Raises what `batches` raises."""
         place, name = self._place(path)
         try:
             return int(pq.read_metadata(name, filesystem=place.filesystem).num_rows)
@@ -309,7 +308,7 @@ class Storage:
             raise self._trouble(path, pa.schema([]), error) from error
 
     def check(self, file: File, columns: pa.Schema) -> None:
-        """Read all bytes of a file, and decode those of one that has no digest. Raises what `batches` raises."""
+        """Compare the bytes of a file with its digest, or decode a file without one. Raises what `batches` raises."""
         decoded = pa.schema([]) if _DIGEST.search(file.path) else columns
         for _ in self.batches(file, decoded):
             pass
@@ -320,7 +319,7 @@ class Storage:
         return [file for file, info in zip(files, infos, strict=True) if info.size != file.size]
 
     def _place(self, path: str) -> tuple["Storage", str]:
-        """Return the storage and path of a file: in this folder, or in that of its URI, as in a shallow clone."""
+        """Return the storage of a file, and the path in it; a shallow clone lists files of another folder by URI."""
         if not is_elsewhere(path):
             return self, path
         local = unquote(urlsplit(path).path) if path.startswith("file:") else path
@@ -329,10 +328,10 @@ class Storage:
 
     def _trouble(self, path: str, columns: pa.Schema, error: Exception) -> TableError:
         """
-        Return the error that a failed read of a file means.
+        Return the error for a failed read of a file, by its cause.
 
-        Arrow raises OSError for broken Parquet as well, and object stores raise it without a code. So the bytes are
-        read once more: only a file that can be read, and not be decoded, is damaged.
+        Arrow raises OSError for damaged Parquet, too, and object stores raise it without a code. So the bytes are read
+        again: a file is only damaged if it can be read and cannot be decoded.
         """
         place, name = self._place(path)
         try:
@@ -380,7 +379,7 @@ class _Digested(RawIOBase):
 
 
 def _is_as_named(source: Any, path: str) -> bool:  # noqa: ANN401 - a file of Arrow
-    """Return whether a file has the content of the digest in its name; a name of another program has no digest."""
+    """Return whether the content of a file matches the digest in its name; files of other programs have no digest."""
     match = _DIGEST.search(path)
     if match is None:
         return True
@@ -397,19 +396,19 @@ def is_elsewhere(path: str) -> bool:
 
 
 def unreachable(storage: Storage, what: str, error: Exception) -> UnreachableTable:
-    """Return an error for a part of a table (`what`) that could not be read though nothing says that it is damaged."""
+    """Return the error for a part of a table (`what`) that could not be read, and is not known to be damaged."""
     return UnreachableTable(storage.uri, what, error, _advice(storage, error) or _OTHERWISE)
 
 
 def is_unreachable(storage: Storage, error: Exception) -> bool:
-    """Return whether an error says that permission, credentials or the storage are in the way."""
+    """Return whether an error was caused by permissions, credentials or the storage."""
     if storage.is_local:
         return _code(error) not in {None, *ABSENT}
     return _advice(storage, error) is not None
 
 
 def _advice(storage: Storage, error: Exception) -> str | None:
-    """Return a remedy for an error. Names are left out of its text, as a folder may be called anything."""
+    """Return the advice for an error by its message, without the table's name, which may match any pattern; or None."""
     text = plain(error).replace(storage.uri, "")
     if storage.is_local:
         code = _code(error)
@@ -418,7 +417,7 @@ def _advice(storage: Storage, error: Exception) -> str | None:
 
 
 def _code(error: Exception) -> int | None:
-    """Return the operating system's number of an error; deltalake has it in its text only."""
+    """Return the operating system's error number, which deltalake only has in its message; None without one."""
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno
     match = re.search(r"\(os error (\d+)\)", str(error))
@@ -427,12 +426,10 @@ def _code(error: Exception) -> int | None:
 
 def _rows(source: Any, schema: pa.Schema, *, ahead: bool) -> Iterator[pa.RecordBatch]:  # noqa: ANN401 - a file of Arrow
     """
-    Yield the rows of a file, a row group at a time.
+    Yield the rows of a file, one row group after the other, whose size the writer has bounded.
 
-    Writers bound the bytes of a row group. A batch with rows of several groups has no bound.
-
-    Reading ahead spares an object store requests. On a disk it takes a third more CPU time, as threads do for row
-    groups of this size.
+    With `ahead`, a row group is read in few requests, for object stores. On a disk that takes a third more CPU time, as
+    threads would for row groups of this size.
     """
     footer = pq.read_metadata(source)
     stored = footer.schema.to_arrow_schema().names
@@ -449,9 +446,9 @@ def _rows(source: Any, schema: pa.Schema, *, ahead: bool) -> Iterator[pa.RecordB
 
 def _values(batch: pa.RecordBatch, column: "pa.Field[Any]") -> Column:
     """
-    Return a column's values; other programs leave it open whether one may be null.
+    Return the values of a column with its type; null if the batch lacks it.
 
-    Raises `ArrowInvalid` where it may not.
+    Raises `ArrowInvalid` if a column that must not have nulls has one, as in files of other programs.
     """
     values: Column = pa.nulls(len(batch), column.type)
     if column.name in batch.schema.names:

@@ -1,4 +1,4 @@
-"""A table of Parquet files of which readers see only what was committed."""
+"""A table of Parquet files; readers only see committed files."""
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -48,13 +48,13 @@ ATTEMPTS: Final = 20
 
 def retried(attempt: Callable[[], Result]) -> Result:
     """
-    Make an attempt, and repeat it while another process commits first.
+    Call a function that commits, and repeat it while another process commits first.
 
     Args:
-        attempt: reads the table each time: the commit that it lost to may have added the same rows.
+        attempt: function that reads the table and commits; the other commit may have added the same rows.
 
     Raises:
-        LostCommit: the last of `ATTEMPTS` attempts lost, too.
+        LostCommit: another process committed first in all `ATTEMPTS`.
 
     """
     for _ in range(ATTEMPTS - 1):
@@ -64,9 +64,9 @@ def retried(attempt: Callable[[], Result]) -> Result:
 
 
 CHUNK: Final = 1_000_000
-"""Number of rows that are written, or made into others, at once, if they have no more than `CHUNK_BYTES`."""
+"""Largest number of rows that are written, or converted, at once."""
 CHUNK_BYTES: Final = 64 << 20
-"""Size of these rows; work on them takes several times as much."""
+"""Largest size of rows that are written, or converted, at once; work on them takes several times as much memory."""
 TASK_ROWS: Final = 4_000_000
 """Approximate number of rows of a shard in one task of a follower."""
 _DROPPED: Final = "quotascope.dropped"
@@ -86,7 +86,7 @@ class Cleaned(NamedTuple):
     deleted: list[str]
     """Paths of deleted files."""
     of_writers: list[str]
-    """Paths of files that stay because they may be of a running writer."""
+    """Paths of files that stay because a running writer may have written them."""
     writers: list[Writer]
     """Processes that write to the table now."""
 
@@ -94,24 +94,23 @@ class Cleaned(NamedTuple):
 @dataclass(eq=False)
 class Table:
     """
-    A committed table: a Delta table of which each file is of one shard and one day.
+    A Delta table, in which a file has rows of one shard and one day.
 
-    An append or a compaction becomes visible by one commit, as a whole. A table can be sent to other processes, which
-    then see the commits up to that time; the workers of Spark read and write its files themselves and leave the commit
-    to the driver.
+    An append or a compaction is one commit, and becomes visible completely or not at all. A table can be sent to other
+    processes, which see the commits up to that time. Spark's workers read and write files, and the driver commits them.
 
-    Methods that read rows raise `MissingFile`, `DamagedFile` or `UnreachableTable`: a file is gone, is not as it was
-    committed, or could not be read. Methods that write raise `NotWritten`, for want of space or permission, or
-    `LostCommit`, when another process first committed a change that excludes this one; then nothing changed, and the
-    files that were written for it are removed.
+    Methods that read rows raise `MissingFile`, `DamagedFile` or `UnreachableTable`: a file is gone, differs from what
+    was committed, or could not be read. Methods that write raise `NotWritten` without space or permission, and
+    `LostCommit` if another process first committed a change that excludes this one. Then nothing is changed, and the
+    files that were written are removed.
     """
 
     storage: Storage
     """Folder of the table."""
     schema: pa.Schema
-    """Columns of its files."""
+    """Columns of the files."""
     layout: TableLayout
-    """Partitions: which rows share a file."""
+    """Division of rows among files."""
 
     def __reduce__(self) -> tuple[type[Self], tuple[Storage, pa.Schema, TableLayout]]:
         return type(self), (self.storage, self.schema, self.layout)
@@ -172,11 +171,11 @@ class Table:
         return self.last_epoch(_DROPPED)
 
     def last_epoch(self, batch_id: str) -> int | None:
-        """Return the last epoch of a batch id that was added; None if none was."""
+        """Return the last epoch of a batch id that was committed; None without one."""
         return self._current().transaction_version(batch_id)
 
     def holds(self, batch_id: str, epoch: int = 0) -> bool:
-        """Return whether a batch was committed: all epochs of an id up to the last one were."""
+        """Return whether an epoch of a batch id was committed, as all epochs up to the last one were."""
         last_epoch = self.last_epoch(batch_id)
         return last_epoch is not None and epoch <= last_epoch
 
@@ -198,19 +197,19 @@ class Table:
         return {shard: tuple(files) for shard, files in groups}
 
     def files_of(self, name: str) -> tuple[File, ...]:
-        """Return the files of the shard of a name; they hold all of its rows."""
+        """Return the files of a name's shard, which have all rows of the name."""
         shard = shard_of(name, self.layout.shards)
         return tuple(file for file in self.files() if file.shard == shard)
 
     def added_since(self, version: int | None) -> tuple[int, tuple[File, ...]]:
         """
-        Return the last commit's number, and the files with rows of the commits after `version`; None gives all files.
+        Return the number of the last commit, and the files that commits after `version` added; all files for None.
 
-        Files that were compacted since are returned as they were before.
+        Files that were compacted later are returned as they were added.
 
         Raises:
-            UnreadableTable: the log has forgotten that commit (after 30 days).
-            ChangedRows: another program changed rows since.
+            UnreadableTable: the log no longer has these commits, which may be after 30 days.
+            ChangedRows: another program changed rows since then.
 
         """
         last_version = self.version
@@ -222,10 +221,10 @@ class Table:
 
     def new_since(self, version: int | None) -> tuple[int, tuple[File, ...]]:
         """
-        Return the last commit's number, and those of `added_since`'s files that still exist.
+        Return the number of the last commit, and existing files that have all rows added after `version`.
 
-        If the log does not say which rows are new, or new files were compacted meanwhile, all files are returned: some
-        of their rows are older.
+        They are the added files. If the log does not show them, or they were compacted meanwhile, all files of the
+        table are returned, which also have older rows.
         """
         try:
             last_version, files = self.added_since(version)
@@ -235,7 +234,7 @@ class Table:
         return last_version, files if _paths(files) <= _paths(current) else current
 
     def batches(self, files: Iterable[File], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of files, one file after the other, in the memory of a row group."""
+        """Yield the rows of files, one file after the other; one row group is in memory."""
         schema = self._of(columns)
         for file in files:
             yield from self.storage.batches(file, schema)
@@ -249,10 +248,9 @@ class Table:
         self, rows: pa.Table | Iterable[pa.RecordBatch], chunk: int = CHUNK, chunk_bytes: int = CHUNK_BYTES
     ) -> list[File]:
         """
-        Write rows as files that no reader sees until `advance`; workers of Spark call this.
+        Write rows to files that no reader sees before `advance`; Spark's workers call this.
 
-        A chunk of so many rows or bytes becomes a file for each shard and day that it has.
-
+        A chunk of at most about `chunk` rows and `chunk_bytes` bytes becomes a file for each of its shards and days.
         Raises `NotWritten` also for a time outside the calendar.
         """
         batches = rows.to_batches() if isinstance(rows, pa.Table) else rows
@@ -294,15 +292,15 @@ class Table:
         notes: Mapping[str, int] | None = None,
     ) -> int:
         """
-        Commit staged files as the next epoch of a batch id; return the number of added rows.
+        Commit staged files as the next epoch of a batch id, and return the number of added rows.
 
         Args:
-            batch_id: identifies the rows: the same id and epoch are added once.
+            batch_id: id of the rows; an epoch of an id is added once.
             files: files of `stage`.
-            after_epoch: the last epoch that the caller knows of, None for the begin; if it is not the last one any
-                more, the commit is lost.
-            epoch: number within the batch id.
-            notes: numbers to keep by name, of which the largest stays; `last_epoch` reads them.
+            after_epoch: last epoch that the caller knows of, None without one. If there is a later one, the commit is
+                lost.
+            epoch: number of the epoch.
+            notes: numbers by name, of which the table keeps the largest; `last_epoch` returns them.
 
         """
         with self.discarded_unless_committed(files):
@@ -333,14 +331,14 @@ class Table:
         return len(old)
 
     def _check_staged(self, files: Sequence[File]) -> None:
-        """Raise `LostCommit` where files that are to be committed are gone, as where another program cleaned up."""
+        """Raise `LostCommit` if a file that is to be committed is gone, because another program cleaned up."""
         if missing := self.storage.missing(files):
             raise LostCommit(
                 self.storage.uri, f"{len(missing)} files that were written for it are gone, such as {missing[0].path}"
             )
 
     def _merge(self, files: Sequence[File]) -> File:
-        """Write one file with the rows of files of one shard and day, readable by users who may read all of them."""
+        """Write the rows of files of one shard and day to one file, with the permissions that all of them have."""
         partition = files[0].day, files[0].shard
         file = self.storage.write(self.layout, partition, self.schema, self.batches(files))
         self.storage.restrict(file, files)
@@ -348,10 +346,10 @@ class Table:
 
     def drop_before(self, day: dt.date) -> int:
         """
-        Drop the days before `day` (UTC) from the table; return the number of dropped rows.
+        Drop the days before `day` (UTC) from the table, and return the number of dropped rows.
 
-        The files stay on disk for running readers, until `clean`. A dropped batch is not added again; `first_kept_day`
-        bounds the dropped days.
+        The files stay on disk for running readers, until `clean`. Dropped rows are not added again, as
+        `first_kept_day` is kept.
         """
         first_kept = (day - EPOCH).days
         old = [file for file in self.files() if file.day < first_kept]
@@ -378,19 +376,19 @@ class Table:
         return ""
 
     def take_out(self, files: Sequence[File]) -> None:
-        """Take lost files out of the table; its followers keep the rows made of them. Raises what `advance` raises."""
+        """Remove lost files from the table. Followers keep the rows made from them. Raises what `advance` raises."""
         log.commit(self.storage, self._current(), [], files, {})
 
     def clean(self, older_than_hours: int = 24, needed: Callable[[], Iterable[str]] = tuple) -> Cleaned:
         """
-        Delete files that no commit lists: those that compaction and retention took out, and those of killed writers.
+        Delete files that no commit lists: compacted and dropped files, and files of killed writers.
 
-        Files of running writers stay, however old they are: those that are not older than the writer that began first.
+        Files that are younger than the first running writer stay, because a running writer may have written them.
 
         Args:
-            older_than_hours: must exceed the duration of any read.
-            needed: returns the paths of files that stay though no commit lists them; called after the existing files
-                were looked up.
+            older_than_hours: least age of files that are deleted; it must be longer than any read.
+            needed: function that returns the paths of further files that stay; called after the files on disk were
+                listed.
 
         Raises:
             UnreachableTable: the folder could not be read, or a file could not be deleted.

@@ -86,9 +86,9 @@ _LONGEST_NAME = 500
 
 class FailureCause(StrEnum):
     """
-    Reasons of failures, the strongest evidence first; nothing is guessed beyond the evidence.
+    Causes of failures, the one with the strongest evidence first.
 
-    If a program raises its own exception after one of Kafka's (`raise X from error`), Kafka's is the cause.
+    If a program raises its own exception from an exception of Kafka (`raise X from error`), Kafka's is the cause.
     """
 
     KAFKA_QUOTA = "kafka_quota"
@@ -119,7 +119,7 @@ class Raised(NamedTuple):
     name: str
     """The class with its module or package."""
     said: str
-    """The first line of its message."""
+    """First line of the message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,10 +137,10 @@ class Failure:
 
 def classify(reason: Json) -> Failure | None:
     """
-    Return the cause of a failed attempt; None when it did not fail.
+    Return the failure of an attempt; None for an attempt that did not fail.
 
-    It did not when it succeeded, lost a race against another attempt at the same task, or was canceled with its stage.
-    Spark's own count of failed tasks leaves these out, too.
+    An attempt did not fail if it succeeded, lost a race against another attempt of the same task, or was canceled with
+    its stage. Spark's own count of failed tasks leaves these out, too.
 
     Args:
         reason: "Task End Reason" of a SparkListenerTaskEnd.
@@ -161,11 +161,11 @@ def classify(reason: Json) -> Failure | None:
 
 def classify_query(exception: object) -> Failure | None:
     """
-    Return the cause of a streaming query's end; None when it was stopped.
+    Return the failure that ended a streaming query; None for a query that was stopped.
 
     Args:
-        exception: "exception" of a QueryTerminatedEvent: the stack trace of its cause in the driver, null or missing
-            when it was stopped.
+        exception: "exception" of a QueryTerminatedEvent: a stack trace of the driver, or null or missing if the query
+            was stopped.
 
     """
     if exception is None or exception == "":
@@ -178,7 +178,7 @@ def classify_query(exception: object) -> Failure | None:
 
 
 def failure_text(reason: Json) -> str:
-    """Return the full text of an exception that Python code raised or caused."""
+    """Return the full text of the exception of a failed attempt, with its stack traces."""
     if text(reason, "Class Name") == _PYTHON_EXCEPTION:
         return text(reason, "Description")
     return text(reason, "Full Stack Trace") or text(reason, "Description")
@@ -241,9 +241,9 @@ _CAUSES = {
 
 def python_chain(text: str) -> tuple[Raised, ...]:
     """
-    Return the exceptions of a Python traceback, outermost first: causes, contexts and members of groups.
+    Return the exceptions of a Python traceback, outermost first, with causes, contexts and members of groups.
 
-    A line counts where a traceback ends with it. Quoted source, notes and further lines of messages do not.
+    Only a line that ends a traceback names an exception. Source lines, notes and further lines of messages do not.
     """
     return tuple(_outermost_first(line for part in _parts(text) for line in part))
 
@@ -258,12 +258,16 @@ def java_chain(text: str) -> tuple[Raised, ...]:
     for part in _parts(text):
         for is_frame, lines in groupby(part, lambda line: bool(_FRAME.match(line))):
             if not is_frame:
-                exceptions.extend(_of_java(list(lines), outermost=not exceptions))
+                exceptions.extend(_named_in(list(lines), outermost=not exceptions))
     return tuple(exceptions)
 
 
-def _of_java(lines: Sequence[str], *, outermost: bool) -> Iterator[Raised]:
-    """Yield the exceptions that the lines between two stack traces name: one exception and the rest of its message."""
+def _named_in(lines: Sequence[str], *, outermost: bool) -> Iterator[Raised]:
+    """
+    Yield the exceptions that the lines between the frames of two stack traces name.
+
+    The first line names an exception, if it is the outermost one or a cause. Its message may name further ones.
+    """
     for index, line in enumerate(lines):
         match = _JAVA.match(line.lstrip("\t"))
         if match is None or not (match[1] or (outermost and index == 0)):
@@ -284,8 +288,8 @@ def _outermost_first(lines: Iterable[str]) -> list[Raised]:
     """
     Return the exceptions of a Python traceback, which prints the innermost first.
 
-    A further traceback counts if Python says that it belongs to the same chain, or to a member of a group. Otherwise
-    the message of the exception quotes it, for example as the output of another process.
+    A further traceback only counts if a line of Python before it says that it belongs to the same chain or group.
+    Otherwise the message of an exception quotes it, for example as the output of another process.
     """
     exceptions: list[Raised] = []
     inside = in_group = False

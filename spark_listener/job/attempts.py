@@ -34,12 +34,12 @@ _LOSS_REASONS_SINCE = (3, 1)
 
 class AttemptCounts:
     """
-    Failures, and retries by the cause of the failure that they repeat.
+    Counts of failures, and of retries by the cause of the failure that they repeat.
 
-    A retry repeats the partition of a failed attempt, in the same attempt of the stage or in a later one, where numbers
-    begin at 0 again. Nothing is closed with its stage or job: tasks end after them when they were canceled.
+    A retry repeats the partition of a failed attempt, in the same attempt of the stage or in a later one, in which
+    numbers begin at 0 again. The end of a stage or job changes no count, since canceled tasks end after it.
 
-    First attempts in first attempts of stages may be left out unless they fail.
+    The first attempts of tasks in first attempts of stages may be left out unless they fail.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class AttemptCounts:
                 del self._to_repeat[key]
 
     def started(self, attempt: TaskAttempt) -> None:
-        """Count the attempt as a retry when it is one; a racing attempt repeats nothing."""
+        """Count an attempt that repeats a failed one as a retry; a speculative attempt repeats nothing."""
         if attempt.number or attempt.stage_attempt:
             self._running[attempt.task] = None
             if attempt.speculative:
@@ -74,7 +74,7 @@ class AttemptCounts:
                 self.retries[cause] += 1
 
     def ended(self, ended: TaskEnded) -> None:
-        """Count the attempt as failed when it did, in whatever state its stage is."""
+        """Count the failure of an attempt that has ended, also after the end of its stage."""
         attempt = ended.attempt
         if ended.reason != "Resubmitted":  # a second event about an attempt that has ended
             if attempt.task not in self._running:
@@ -92,9 +92,9 @@ class AttemptCounts:
 
 class UnreportedAttempts:
     """
-    Count of attempts that ended without a report, since the executor was lost or the attempt killed.
+    Count of attempts that ended without a report, because their executor was lost or they were killed.
 
-    Only stages with attempts that do report are counted: in others, an attempt without a report means nothing.
+    Only stages in which other attempts report are counted: in other stages, no attempt uses an account.
     """
 
     def __init__(self) -> None:
@@ -123,24 +123,23 @@ class UnreportedAttempts:
 
 class LostExecutors:
     """
-    Executors that were removed without the driver having given them back.
+    Count of executors that were removed although the driver had not given them back.
 
-    SparkContext.stop reports the end of the application before it stops executors: a removal before the end counts,
-    however soon it comes, and one after the end does not. Where Spark before 3.1 reports an executor that was given
-    back like one that was lost, it was given back if dynamic allocation was on and it had no task for the timeout of
-    idle executors. The first removal of an executor counts: some are reported again when their process ends.
+    - A removal counts if it is before the end of the application: SparkContext.stop reports the end before it stops
+      executors.
+    - Before 3.1, Spark may report an executor that was given back like a lost one. It counts as given back if dynamic
+      allocation is on and it had no task for the timeout of idle executors.
+    - Only the first removal of an executor counts, since some are reported again when their process ends.
     """
 
     def __init__(self) -> None:
         self.count = 0
-        """Lost executors."""
+        """Number of lost executors."""
         self.inferred = 0
-        """Executors that are taken for given back by their idle time alone."""
+        """Number of executors that count as given back only because of their idle time."""
         self._ended: float | None = None
         self._reports_managers = False
-        """
-        True if this version of Spark reports what the cluster manager says even of executors that the driver gave back.
-        """
+        """True if this version of Spark reports the cluster manager's text even for executors that were given back."""
         self._idle_timeout: float | None = None
         self._busy: Recent[str, float] = Recent(_MOST_EXECUTORS)
         """Time at which each executor was added, or its last attempt ended."""
