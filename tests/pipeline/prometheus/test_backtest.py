@@ -86,9 +86,9 @@ def test_a_limit_is_asked_of_series_of_its_quota_type_alone() -> None:
 
 def test_the_most_limits_are_of_a_quota_type() -> None:
     """Too many limits of one quota type are refused by its name before any query; each type has its own maximum."""
-    server, past, candidate = tried(dict.fromkeys(KINDS, 300))
+    server, past, candidate = tried(dict.fromkeys(KINDS, 170))
     backtest(past, [candidate])
-    assert len(server.asked) == 900 + 9
+    assert len(server.asked) == 510 + 9
     server, past, candidate = tried({QuotaType.PRODUCE: 3, QuotaType.FETCH: 501})
     with pytest.raises(TooManyLimits, match="501 different limits of fetch"):
         backtest(past, [candidate])

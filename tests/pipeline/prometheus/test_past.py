@@ -106,7 +106,7 @@ def test_a_quantile_of_the_whole_period_is_divided_by_node_alone() -> None:
 def test_many_series_are_asked_about_in_shorter_ranges_at_once() -> None:
     """A query of many series is divided into ranges with fewer samples than servers permit by default."""
     server = Limited([Series(f"user-{number}") for number in range(10_000)], float("inf"))
-    past = past_of(server, days=2)
+    past = past_of(server, days=1)
     steps: list[tuple[int, int]] = []
     list(
         past.ask(
@@ -116,7 +116,7 @@ def test_many_series_are_asked_about_in_shorter_ranges_at_once() -> None:
     length_s = past.lengths(past.groups(throttles=False)[0], divisible=True)
     assert 10_000 * length_s / 10 <= past.most_samples
     assert steps[-1] == (len(server.asked), len(server.asked))
-    assert len(server.asked) == ceil(2 * 24 * HOUR_S / length_s)
+    assert len(server.asked) == ceil(24 * HOUR_S / length_s) > 1
 
 
 def test_sums_are_asked_for_by_the_labels_of_their_names() -> None:
