@@ -245,18 +245,19 @@ class Table:
         return pa.Table.from_batches(self.batches(files_to_read, columns), self._of(columns))
 
     def stage(
-        self, rows: pa.Table | Iterable[pa.RecordBatch], chunk: int = CHUNK, chunk_bytes: int = CHUNK_BYTES
+        self, rows: pa.Table | Iterable[pa.RecordBatch], chunk: int | None = None, chunk_bytes: int | None = None
     ) -> list[File]:
         """
         Write rows to files that no reader sees before `advance`; Spark's workers call this.
 
-        A chunk of at most about `chunk` rows and `chunk_bytes` bytes becomes a file for each of its shards and days.
+        A chunk of at most about `chunk` rows and `chunk_bytes` bytes, by default `CHUNK` and `CHUNK_BYTES`, becomes a
+        file for each of its shards and days.
         Raises `NotWritten` also for a time outside the calendar.
         """
         batches = rows.to_batches() if isinstance(rows, pa.Table) else rows
         files: list[File] = []
         with self.discarded_unless_committed(files):
-            for batches_of_chunk in gathered(batches, chunk, chunk_bytes):
+            for batches_of_chunk in gathered(batches, chunk or CHUNK, chunk_bytes or CHUNK_BYTES):
                 held = pa.Table.from_batches(batches_of_chunk).select(self.schema.names).cast(self.schema)
                 for number, partition in by_number(held, partitions_of(held, self.layout)):
                     day, shard = divmod(number, self.layout.shards)
