@@ -98,7 +98,7 @@ def _unwrapped(line: bytes, clock: Clock, moment: Moment | None, broker: str | N
 
 
 def _object(json: bytes) -> bytes:
-    """Return the JSON after the mark, unquoted if a quoted field holds it. Raises `Unreadable`."""
+    """Return the JSON object in the text after the mark, unquoted if it is in a quoted field. Raises `Unreadable`."""
     for begin, releases in _OLD_TEXTS:
         if json.startswith(begin):
             raise Unreadable(Reason.OLD_LAYOUT, f"text as Kafka {releases} writes it, not JSON")
@@ -131,9 +131,9 @@ def _object(json: bytes) -> bytes:
 
 def object_of(text: bytes) -> bytes:
     """
-    Return the object that a text begins with; all of the text if it begins with no object.
+    Return the JSON object at the begin of a text, without the text after it; the whole text if there is no object.
 
-    A pattern may print other text behind the object (`%X`, the fields of logfmt).
+    A log pattern may print other text after the object (`%X`, the fields of logfmt).
     """
     whole = text.decode("utf-8", "surrogateescape")
     try:
@@ -145,23 +145,19 @@ def object_of(text: bytes) -> bytes:
 
 def requests_of(line: bytes) -> list[bytes]:
     """
-    Return the requests of a line that lacks line feeds between them, each with the text in front of it.
+    Split a line with several requests, and return each with the text in front of it.
 
-    A request begins where the object of the one before it has ended, so that no text of a client counts as the begin of
-    one.
+    A request ends with its JSON object, so that no text of a client within the object begins another request.
     """
     text = line.decode("utf-8", "surrogateescape")
     requests: list[str] = []
     begin, mark = 0, text.find(_MARK_TEXT)
     while mark >= 0:
         after_mark = mark + len(_MARK_TEXT)
+        around = text[after_mark : after_mark + 8]
+        spaces = len(around) - len(around.lstrip(" "))
         try:
-            _, end = _DECODER.raw_decode(
-                text,
-                after_mark
-                + len(text[after_mark : after_mark + 8])
-                - len(text[after_mark : after_mark + 8].lstrip(" ")),
-            )
+            _, end = _DECODER.raw_decode(text, after_mark + spaces)
         except (ValueError, RecursionError):
             break
         mark = text.find(_MARK_TEXT, end)
@@ -173,7 +169,7 @@ def requests_of(line: bytes) -> list[bytes]:
 
 
 class Named(NamedTuple):
-    """Names of its request in a line that cannot be read."""
+    """Names of the request in a line that cannot be read, as far as they are left."""
 
     broker: str | None = None
     api_key: int | None = None
@@ -182,7 +178,7 @@ class Named(NamedTuple):
 
 
 def named_in(line: bytes) -> Named:
-    """Return the names of a request that are left in a line, quoted or not, cut or not."""
+    """Return the names of a request that an unreadable line still has, also if it is quoted or cut."""
     mark = line.find(MARK)
     if mark < 0:
         return Named()

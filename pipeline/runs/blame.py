@@ -179,7 +179,7 @@ def _blocks(result: Blame, pool: int, line: str, times: Sequence[BusyTime], zone
 
 
 def _heat_map(matrix: Matrix) -> tuple[Element, Element]:
-    """Return the waits of each culprit and victim, and a table of the victims by their numbers."""
+    """Return a heat map of the waits by culprit and victim, and a table of the victims with their numbers in it."""
     numbers = [f"#{number}" for number in range(1, len(matrix.victims))]
     values = [ns for row in matrix.waits for ns in row]
     victims = [
@@ -228,9 +228,9 @@ def sentence(result: Blame, time: BusyTime, zone: tzinfo = UTC) -> str:
 
 def sentences(result: Blame, zone: tzinfo = UTC, times: Sequence[BusyTime] | None = None) -> list[str]:
     """
-    Return the sentences that matter, at most `SENTENCES`.
+    Return sentences about the largest busy times, at most `SENTENCES`.
 
-    Without a busy time, they say that no client stands out, and how long requests waited.
+    Without a busy time, return a sentence that no client stands out, with the mean wait.
     """
     times = busy_times(result) if times is None else times
     if times:
@@ -246,12 +246,12 @@ def sentences(result: Blame, zone: tzinfo = UTC, times: Sequence[BusyTime] | Non
 
 
 def pools_of(result: Blame) -> list[tuple[int, str]]:
-    """Return the pools with requests, the one with most waiting first, and a line about each."""
-    plan, (names, of_listeners) = result.plan, result.plan.head.pools
+    """Return the number of each pool and a line about it, the pool with the longest waits first."""
+    plan, (names, pool_by_listener) = result.plan, result.plan.head.pools
     lines = []
     for pool, name in enumerate(names):
         waits, loads = of_pool(result.sums.matrix, pool), of_pool(result.sums.loads, pool)
-        unknown = int(plan.head.unknown[of_listeners == pool].sum())
+        unknown = int(plan.head.unknown[pool_by_listener == pool].sum())
         total = int(waits["wait_ns"].sum())
         not_logged = int(waits["wait_ns"][waits["culprit"] == NOT_LOGGED].sum())
         threads = counted(plan.threads[pool], "handler thread")
@@ -269,20 +269,23 @@ def pools_of(result: Blame) -> list[tuple[int, str]]:
 
 
 def _capitalized(text: str) -> str:
-    """Return the text with a capital; `str.capitalize` would change the name of a broker, too."""
+    """Return a text with a capital first letter; `str.capitalize` would change the other letters, too."""
     return text[0].upper() + text[1:]
 
 
 def document(result: Blame) -> dict[str, Any]:
     """
-    Return all cells for programs.
+    Return all sums for programs.
 
-    Times are us since 1970, waits ns, shares ratios. Names are as they are; a culprit of null is not in the log.
+    Times are us since 1970, waits are ns, and shares are ratios. Names are not escaped. A culprit that the log does not
+    have is null.
     """
-    plan, (pools, of_listeners), (clients, _) = result.plan, result.plan.head.pools, result.plan.head.clients
+    plan, (pools, pool_by_listener), (clients, _) = result.plan, result.plan.head.pools, result.plan.head.clients
 
     def client(number: int) -> Any:  # noqa: ANN401 - of JSON
-        return clients[number] if number >= 0 else None if number == NOT_LOGGED else "others"
+        if number >= 0:
+            return clients[number]
+        return None if number == NOT_LOGGED else "others"
 
     return {
         "history": result.folder,
@@ -294,7 +297,7 @@ def document(result: Blame) -> dict[str, Any]:
                 "name": name,
                 "io_threads": plan.threads[number],
                 "io_threads_estimated": plan.estimated,
-                "requests_of_unknown_queue_time": int(plan.head.unknown[of_listeners == number].sum()),
+                "requests_of_unknown_queue_time": int(plan.head.unknown[pool_by_listener == number].sum()),
             }
             for number, name in enumerate(pools)
         ],

@@ -97,9 +97,9 @@ def _rules(
     losses: Mapping[str, Any],
 ) -> list[list[str] | None]:
     """
-    Return the rules that may have throttled, by Kafka's precedence: the quota of the API, or of request time.
+    Return the rules that may have throttled, by episode: of the API's quota or of request time, by Kafka's precedence.
 
-    Infinite limits, and limits that clients stayed below, are left out.
+    Unlimited rules, and rules whose limit was not reached, are left out.
     """
     incomplete = {figures["broker"] for figures in losses["brokers"] if figures["missing_share"] != 0.0}
     suspects_of_rows = [[*_suspects(row, tables)] for row in rows]
@@ -118,12 +118,12 @@ def _rules(
 
 
 def _suspects(row: Mapping[str, Any], tables: Mapping[QuotaType, RuleTable]) -> Iterator[tuple[Suspect, str]]:
-    """Yield the quotas that may throttle the requests of an episode, with the names of their rules."""
+    """Yield the quotas that may have throttled the requests of an episode, and the texts of their rules."""
     for kind in QuotaType:
         decision = tables[kind].decide(row["user"], row["client_id"])
         bound = decision.bound
-        of_api = kind is QuotaType.REQUEST or kind.label == row["quota_type"]
-        if of_api and decision.entity is not None and bound is not None and isfinite(bound):
+        is_charged = kind is QuotaType.REQUEST or kind.label == row["quota_type"]
+        if is_charged and decision.entity is not None and bound is not None and isfinite(bound):
             client, span = (row["user"], row["client_id"]), (row["began"], row["ended"])
             suspect = Suspect(kind=kind, client=client, broker=row["broker"], span_ms=span, bound=bound)
             yield suspect, f"{kind.label} {decision.entity.rule}"
@@ -131,9 +131,11 @@ def _suspects(row: Mapping[str, Any], tables: Mapping[QuotaType, RuleTable]) -> 
 
 def _gaps(seconds: Table, times: tuple[int, int, int, int]) -> Iterator[tuple[str | None, int, int]]:
     """
-    Yield the times before and after all requests, and the quarters of an hour without a request of a broker.
+    Yield broker, begin and end of the times in a period without requests, ms since 1970.
 
-    Brokers are those with requests on these days, the day before, or after.
+    `times` are the first request, the begin and end of the period, and the last request. Times before the first and
+    after the last request have no broker. Others are quarters of an hour without a request of a broker that has
+    requests in the period, or on the day before or after it.
     """
     first_ms, begin, end, last_ms = times
     yield None, begin, first_ms

@@ -86,9 +86,10 @@ class WhatIf:
     """Answer of a replay, and the usage that its page draws."""
 
     results: pa.Table
-    """`quotascope.pipeline.replay.RESULTS`"""
+    """Rows of `quotascope.pipeline.replay.RESULTS`."""
     summary: ReplaySummary
     usages: Mapping[LimitGroup, GroupUsage]
+    """Usage of the groups that the page draws."""
 
 
 def what_if(  # noqa: PLR0913 - most by name
@@ -108,15 +109,15 @@ def what_if(  # noqa: PLR0913 - most by name
 
     Args:
         folder: folder of the history, as `quotascope ingest` has made it.
-        candidates: quotas to try, each under another name.
+        candidates: quotas to try, with different names.
         mode: whether throttled clients send later.
-        engine: the engine that does the work.
+        engine: engine that does the work.
         zone: time zone of the charts.
         progress: called with the amount of done work, and of all.
-        kafka: the release that throttle times follow; the one that the logs name unless given, else the newest.
-        wait_saved: whether to simulate the queues of the brokers' handler threads as well, to see what candidates save
-            others: more work than the replay.
-        threads: handler threads of each broker (`num.io.threads`) for that; estimated from the log unless given.
+        kafka: release that throttle times follow; by default the one that the logs name, else the newest.
+        wait_saved: whether to simulate the queues of the brokers' handler threads, too, and so the time that candidates
+            save other clients. It takes longer than the replay.
+        threads: handler threads of each broker (`num.io.threads`) for that; by default estimated from the log.
 
     Raises:
         NoHistory: the folder has no history.
@@ -154,7 +155,7 @@ def what_if(  # noqa: PLR0913 - most by name
 
 def what_was_decided(folder: str, candidates: Sequence[Candidate], *, zone: tzinfo = UTC) -> WhatIf:
     """
-    Return the decisions of `shadow stream` under candidates, as a replay in open loop answers; waits are unknown.
+    Return the decisions of `shadow stream` under candidates, in the form of a replay in open loop, without waits.
 
     Raises:
         NoHistory: the folder has no history.
@@ -194,7 +195,7 @@ def replayed(
     """
     Return the results (`quotascope.pipeline.replay.RESULTS`) of a replay.
 
-    Users of different shards share nothing, and are replayed apart, unless some candidate has rules for client-ids
+    Shards are replayed one by one, because their users share no limit, unless a candidate has rules for client-ids
     alone.
     """
     work = partial(replay, candidates=tuple(candidates), mode=mode, settings=settings)
@@ -256,7 +257,7 @@ def report(answer: WhatIf, zone: tzinfo = UTC) -> Report:
 
 
 def _blocks(summary: ReplaySummary, usages: Mapping[LimitGroup, GroupUsage], zone: tzinfo) -> Iterator[Block]:
-    """Yield the differences first, then the effect of each candidate, and the details behind it."""
+    """Yield the names of the candidates, their differences, their effect, and the details behind it."""
     names = [
         f"{number} {shown(candidate.name)}"
         for number, candidate in zip(_numbers(summary), summary.candidates, strict=True)
@@ -309,11 +310,12 @@ def _blocks(summary: ReplaySummary, usages: Mapping[LimitGroup, GroupUsage], zon
 
 
 def _numbers(summary: ReplaySummary) -> list[str]:
+    """Return the number of each candidate as text, from `#1` on."""
     return [f"#{number}" for number in range(1, len(summary.candidates) + 1)]
 
 
 def headline(summary: ReplaySummary) -> str:
-    """Return the differences of the candidates to the base, or the effect of a single one, in one sentence or two."""
+    """Return a sentence or two about the candidates with the smallest and largest effect, or about a single one."""
     base = summary.candidates[0]
     if not any(candidate.limited for candidate in summary.candidates):
         return "No candidate limits any client of this history."
@@ -349,6 +351,7 @@ def headline(summary: ReplaySummary) -> str:
 
 
 def _did(candidate: CandidateSummary) -> str:
+    """Return a clause about the clients that a candidate would have throttled, and for how long."""
     at_least_text = "at least " if candidate.requests_of_unknown_size or candidate.held_back_requests else ""
     pairs = f"{at_least_text}{candidate.hit:,} of {candidate.limited:,} limited quotas of clients"
     return (

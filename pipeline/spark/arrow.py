@@ -138,7 +138,7 @@ def answers_in(rows: "Iterable[Row]") -> list[Any]:
 
 
 def error_of(text: str) -> PipelineError:
-    """Return the error of ours in a text of Spark, else a `SparkFailed` with its reason."""
+    """Return the `PipelineError` in a message of Spark (`errors_marked`), or a `SparkFailed` with Spark's reason."""
     _, marked, state_text = text.partition(_RAISED)
     if marked:
         kind, message, state = json.JSONDecoder().raw_decode(state_text)[0]
@@ -150,7 +150,7 @@ def error_of(text: str) -> PipelineError:
 @contextmanager
 def errors_restored() -> Iterator[None]:
     """
-    Raise errors of Spark as errors of ours.
+    Raise errors of Spark in the block as `PipelineError`.
 
     Raises:
         PipelineError: an error that a worker, or a function that Spark called in the driver, raised under
@@ -174,7 +174,7 @@ def errors_restored() -> Iterator[None]:
 
 @contextmanager
 def errors_marked() -> Iterator[None]:
-    """Raise errors of ours with a mark by which they are found in texts of Spark."""
+    """Raise a `PipelineError` of the block with a mark, by which it is recognized in a message of Spark."""
     try:
         yield
     except PipelineError as error:
@@ -190,7 +190,7 @@ def _kinds(kind: type[PipelineError]) -> Iterator[type[PipelineError]]:
 
 
 def _reason(text: str) -> str:
-    """Return the exception of a worker's traceback, else the JVM's first line, on one line."""
+    """Return the reason in a message of Spark on one line: a Python worker's exception, or the JVM's first line."""
     lines = [line.strip(" :\t") for line in text.splitlines()]
     lines = [line for line in lines if line and not line.startswith(("at ", "... "))]
     jvm_lines = (line for line in lines if not line.startswith("An error occurred while calling"))
@@ -200,9 +200,9 @@ def _reason(text: str) -> str:
 
 def _raised_in(text: str) -> str:
     """
-    Return the exception of a Python traceback, of a chain the last one.
+    Return the exception of a Python traceback, the last one of a chain; empty without a traceback.
 
-    A traceback that a message quotes is not looked into.
+    A traceback that the message of an exception quotes is ignored.
     """
     exception, inside, is_chained = "", False, True
     for line in text.splitlines():

@@ -1,7 +1,7 @@
 """
-Frames whose rows Spark brings together by groups: those of any frame for a replay, and those of a table.
+Frames whose rows Spark shuffles by group: for the replay of any frame, and for work on a table.
 
-Where a group is in one shard, `Engine.map` is used instead: there no row passes through the JVM.
+If every group is in one shard, `Engine.map` is used instead, so that no row passes through the JVM.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,17 +46,18 @@ def replay_frame(
     Replay the requests of a frame, such as `spark.read.format("delta").load("usage/history")`, under candidates.
 
     Rows are shuffled into `spark.sql.shuffle.partitions` groups of users, or of entities that may share a limit, and
-    each group is replayed by `applyInArrow`. A Python worker holds a group in memory, which is at least the largest
-    user. With rules for client ids alone the entities are collected first, which is a job of its own; else nothing runs
-    before an action on the result.
+    each group is replayed by `applyInArrow`. A Python worker holds a group in memory, with at least all rows of a user.
+    With rules for client ids alone, a job of its own collects the entities first. Otherwise nothing runs before an
+    action on the result.
 
     Args:
-        frame: of Spark 4.0 or newer, also of Spark Connect, with the columns that `pipeline.history.HISTORY` describes,
-            in any order; integers and floats of any width. Without `file` and `position` the order of requests of one
-            millisecond is Spark's, and a strict mutation quota may refuse another one of them.
-        candidates: quotas to try, each under another name (`quotascope.quotas.candidates.read_candidates`).
+        frame: frame of Spark 4.0 or newer, also of Spark Connect, with the columns that `pipeline.history.HISTORY`
+            describes, in any order; integers and floats may have any width. Without `file` and `position`, Spark
+            decides on the order of requests of the same millisecond, which may change the ones that a strict mutation
+            quota refuses.
+        candidates: quotas to try, with different names (`quotascope.quotas.candidates.read_candidates`).
         mode: whether throttled clients send later.
-        settings: `ReplaySettings()` unless given.
+        settings: settings; the defaults of `ReplaySettings` if they are left out.
 
     Returns:
         One row for each candidate, entity and quota type, with the columns of `pipeline.replay.RESULTS`.
@@ -74,9 +75,9 @@ def replay_frame(
 
 def _requests(frame: "DataFrame") -> "DataFrame":
     """
-    Select the columns that a replay reads, of the types of a history.
+    Return a frame with the columns that a replay reads. Raises `PipelineError` for a missing column or another type.
 
-    Spark would cast its own `timestamp` to seconds.
+    Types are checked, since Spark would cast its own type `timestamp` to seconds.
     """
     kinds = dict(frame.dtypes)
     if missing := [name for name in NEEDED if name not in kinds and name not in PLACE]:
@@ -95,10 +96,10 @@ def _requests(frame: "DataFrame") -> "DataFrame":
 
 def grouped_by(frame: "DataFrame", key: GroupKey) -> "DataFrame":
     """
-    Return the rows with `GROUP`, as many as a shuffle has partitions; several groups of the key may have one value.
+    Return the rows with a column `GROUP`, which has as many values as a shuffle has partitions.
 
-    Each is a call, and small ones are replayed at a hundredth of the pace. For a key with `numbers` its values are
-    collected first, by a job of its own.
+    Several groups of the key share a value, because each value is a call of the work, and a replay of few rows has a
+    hundredth of the pace. For a key with `numbers`, a job of its own collects the values first.
     """
     from pyspark.sql import functions as sql  # noqa: PLC0415 - workers do without
 

@@ -1,4 +1,4 @@
-"""The division of waits on Spark: requests are cut at pieces of time, and these are shuffled."""
+"""The division of waits on Spark: requests are shuffled by pool and piece of time, and each group is divided apart."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _GROUP: Final = "quotascope_group"
-"""Column by which requests are shuffled: number of a piece of time and a pool of handler threads."""
+"""Column by which requests are shuffled: a number for a piece of time and a pool of handler threads."""
 _PIECES: Final = pa.schema(
     [
         (_GROUP, pa.int64()),
@@ -29,17 +29,17 @@ _PIECES: Final = pa.schema(
 )
 _PART_ROWS: Final = 200_000
 """
-Number of requests of a partition, also of sums, of which the driver's JVM holds some copies.
+Approximate number of requests, or of sums, in a partition, of which the driver's JVM holds some copies.
 
-Spark would join them to as few as it has cores.
+The number of partitions is given, as Spark would otherwise make only as many as it has cores.
 """
 
 
 def waits_divided(spark: "SparkSession", requests: Requests, plan: Plan) -> Sums:
     """
-    Divide the waits of all requests, a pool of handler threads and a piece of time after the other (`Plan.piece_us`).
+    Divide the waits of all requests, by pool of handler threads and piece of time (`Plan.piece_us`).
 
-    The pieces' sums together may be larger than the log: Spark adds them up, on disk if need be, and the driver reads
+    The sums of all pieces may be larger than the log. So Spark adds them up, on disk if necessary, and the driver reads
     one partition at a time. Raises what `errors_restored` raises.
     """
     from pyspark.sql import functions as sql  # noqa: PLC0415 - workers do without
@@ -57,21 +57,22 @@ def waits_divided(spark: "SparkSession", requests: Requests, plan: Plan) -> Sums
 
 
 def _pieces(requests: Requests, plan: Plan, files: Sequence[File]) -> Iterator[pa.RecordBatch]:
-    """Yield the requests of some files, each in all pieces in which it waits or holds a thread."""
-    of_listeners = plan.head.pools[1].astype(np.int64)
-    for requests_read in read(requests.table, files, requests.names, (plan.begin_us, plan.end_us)):
-        busy = plan.head.with_rows_of([requests_read])
-        begin, end = busy.enqueued - MARGIN_US, busy.released + MARGIN_US
-        places, pieces, _ = spread(begin, end + 1 - begin, plan.piece_us)
-        columns: dict[str, Any] = {name: getattr(busy, name)[places] for name in _PIECES.names[1:]}
-        columns[_GROUP] = pieces * len(of_listeners) + of_listeners[busy.places[places]]
+    """Yield the requests of some files, once for each piece in which they wait or hold a thread."""
+    pool_by_listener = plan.head.pools[1].astype(np.int64)
+    for batch in read(requests.table, files, requests.names, (plan.begin_us, plan.end_us)):
+        intervals = plan.head.with_rows_of([batch])
+        begin, end = intervals.enqueued - MARGIN_US, intervals.released + MARGIN_US
+        rows, pieces, _ = spread(begin, end + 1 - begin, plan.piece_us)
+        columns: dict[str, Any] = {name: getattr(intervals, name)[rows] for name in _PIECES.names[1:]}
+        columns[_GROUP] = pieces * len(pool_by_listener) + pool_by_listener[intervals.places[rows]]
         yield from pa.table(columns, _PIECES).to_batches()
 
 
 def _divided(plan: Plan, rows: pa.Table) -> pa.Table:
+    """Return the sums (`ROWS`) of the requests of one pool and piece."""
     columns: Any = {name: rows[name].to_numpy() for name in _PIECES.names[1:]}
-    busy = replace(plan.head, **columns, rows=np.arange(len(rows)))
+    intervals = replace(plan.head, **columns, rows=np.arange(len(rows)))
     piece, pool = divmod(rows[_GROUP][0].as_py(), len(plan.head.listeners))
-    begin, end = (number * plan.piece_us for number in (piece, piece + 1))
-    ordered = busy.only(np.argsort(busy.dequeued, kind="stable"))
+    begin, end = piece * plan.piece_us, (piece + 1) * plan.piece_us
+    ordered = intervals.only(np.argsort(intervals.dequeued, kind="stable"))
     return sums_of(ordered, plan, pool, max(begin, plan.begin_us), min(end, plan.end_us))
