@@ -244,13 +244,15 @@ def report(answer: dict[str, Any], source: str | None, zone: tzinfo, *, sums: bo
             episode[name] for name in ("throttled_requests", "throttle_seconds", "longest_throttle_seconds")
         )
         rules = episode["rules"]
+        # a column has the quota
+        rule_names = [shown(rule.removeprefix(f"{episode['quota_type']} "), 100) for rule in rules or ()]
         names = (episode[name] or None if sums else episode[name] for name in ("user", "client_id"))
         cells = ["?" if count is None else f"{count:,}", "?" if total is None else seconds(total)]
         rows.append([
             moment(1_000 * episode["began_at"], zone)[: len("2026-11-21 16:55:06")],
             seconds(episode["ended_at"] - episode["began_at"]) + (", ongoing" if episode["ongoing"] else ""),
             spelled(*names),
-            " or ".join(shown(rule, 100) for rule in rules or ()) or ("unknown rule" if rules is None else "no rule"),
+            " or ".join(rule_names) or ("unknown rule" if rules is None else "no rule"),
             shown(episode["broker"]),
             episode["quota_type"].replace("_", " "),
             *([] if sums else cells),

@@ -39,7 +39,9 @@ class BoardColumn:
     """A label, or the letter of a query for its value."""
     unit: str = ""
     width: int | None = None
-    """Width in pixels; None for the remaining width."""
+    """Width in pixels; None for a share of the remaining width."""
+    least: int | None = None
+    """Least width in pixels of a column with such a share; None for Grafana's 150, which a window of 1,000 lacks."""
     cell: Mapping[str, str] | None = None
     """`BAR`, `COLORED`, or None for plain text."""
     steps: Steps | None = None
@@ -61,6 +63,7 @@ class BoardColumn:
         properties: dict[str, Any] = {
             "unit": self.unit or None,
             "custom.width": self.width,
+            "custom.minWidth": self.least,
             "custom.cellOptions": self.cell,
             "thresholds": self.steps and {"mode": "absolute", "steps": self.steps},
             "min": None if self.full is None else 0,
@@ -89,8 +92,8 @@ def quota_type() -> BoardColumn:
 def user_and_client(link: Link) -> tuple[BoardColumn, ...]:
     """Return the columns of user and client-id with a link."""
     return (
-        BoardColumn(title="User", source="user", links=(link,)),
-        BoardColumn(title="Client-id", source="client_id", links=(link,)),
+        BoardColumn(title="User", source="user", least=105, links=(link,)),
+        BoardColumn(title="Client-id", source="client_id", least=118, links=(link,)),
     )
 
 
@@ -101,17 +104,17 @@ def entity(site: Site) -> tuple[BoardColumn, ...]:
 
 def cluster(site: Site) -> BoardColumn:
     """Return the column of the cluster, which links from the row need."""
-    return BoardColumn(title="Cluster", source=site.cluster_label, width=120)
+    return BoardColumn(title="Cluster", source=site.cluster_label, width=110)
 
 
 def rule() -> BoardColumn:
     """Return the column of the rule that applies, with the number of its level."""
-    return BoardColumn(title="Rule", source="rule", width=260)
+    return BoardColumn(title="Rule", source="rule", least=175)
 
 
 def used(letter: str) -> BoardColumn:
     """Return the column of utilization as a bar that is full at the limit."""
-    return bar("Used", letter, USED, width=145)
+    return bar("Used", letter, USED, width=120)
 
 
 def bar(title: str, letter: str, steps: Steps, width: int | None = None) -> BoardColumn:
@@ -126,12 +129,12 @@ def colored(title: str, letter: str, unit: str, steps: Steps, width: int) -> Boa
 
 def delay(letter: str) -> BoardColumn:
     """Return the column of the throttle time, on its color; no color without a throttle."""
-    return colored("Delay", letter, "s", DELAY_IF_ANY, 90)
+    return colored("Delay", letter, "s", DELAY_IF_ANY, 80)
 
 
 def throttled_for(letter: str) -> BoardColumn:
     """Return the column of the throttled share, on the color of the alerts."""
-    return colored("Throttled", letter, "percentunit", THROTTLED_FOR, 105)
+    return colored("Throttled", letter, "percentunit", THROTTLED_FOR, 112)
 
 
 def waiting(letter: str) -> BoardColumn:
@@ -146,4 +149,4 @@ def number(title: str, letter: str, unit: str, width: int | None = 120) -> Board
 
 def cause() -> BoardColumn:
     """Return the column of the cause of a throttle: this quota, or the quota of controller mutations."""
-    return BoardColumn(title="Cause", source="cause", width=145, texts=CAUSES)
+    return BoardColumn(title="Cause", source="cause", least=85, texts=CAUSES)

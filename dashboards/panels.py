@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import ceil
 from string import ascii_uppercase
 from typing import Any, Final, NamedTuple
 
@@ -31,7 +32,10 @@ SCHEMA_VERSION: Final = 42
 TAG: Final = "quotascope"
 _WIDTH: Final = 24
 """Number of columns of Grafana's grid."""
-_HEIGHTS: Final = {"stat": 6, "timeseries": 8, "table": 13}
+_GRAPHS_IN_A_LINE: Final = 3
+_IN_A_LINE: Final = {"stat": 4}
+"""Number of panels with room for their titles, and for the legends of graphs, in a window of 1,000 pixels."""
+_HEIGHTS: Final = {"stat": 5, "timeseries": 8, "table": 13}
 """Heights in steps of 38 pixels; a table has room for ten rows, a stat for readable texts of five clusters."""
 _LISTING: Final = 9
 """Height of a graph with a legend at its right, which has room for ten entities."""
@@ -83,8 +87,10 @@ class Row:
 
 
 def side_by_side(*panels: Panel) -> tuple[tuple[int, Panel], ...]:
-    """Return panels with equal widths."""
-    return tuple((_WIDTH // len(panels), panel) for panel in panels)
+    """Return panels of a kind with equal widths, in as many lines as `_IN_A_LINE` needs."""
+    lines = ceil(len(panels) / _IN_A_LINE.get(panels[0]["type"], _GRAPHS_IN_A_LINE))
+    width = _WIDTH // ceil(len(panels) / lines)
+    return tuple((width, panel) for panel in panels)
 
 
 def below_each_other(*panels: Panel) -> tuple[tuple[int, Panel], ...]:

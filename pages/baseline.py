@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -51,10 +52,9 @@ FIRST_THROTTLE: Final = (
 )
 """Legend of throttle times that are computed from current rates."""
 HELD_BACK_LOGGED: Final = (
-    "≥ marks lower bounds: a quota held these clients back while they were recorded, and how much more they would have "
-    "used without it is unknown."
+    "a quota held clients back while they were recorded, and how much more they would have used without it is unknown"
 )
-"""Legend of such figures in logs and other records of the past."""
+"""Reason for lower bounds in logs and other records of the past (`legend_of_bounds`)."""
 
 
 def change_between(base: float, new: float) -> ThrottleChange | None:
@@ -71,6 +71,17 @@ def change_between(base: float, new: float) -> ThrottleChange | None:
     if not new:
         return ThrottleChange.ENDED
     return ThrottleChange.LONGER if new > base else ThrottleChange.SHORTER
+
+
+def legend_of_bounds(reasons: Iterable[str]) -> Sequence[str]:
+    """
+    Return the legend of ``≥`` in a report: one definition for all reasons, nothing without a reason.
+
+    >>> legend_of_bounds(["samples are missing", "requests are missing"])
+    ['≥ marks lower bounds: samples are missing; requests are missing.']
+    """
+    text = "; ".join(reasons)
+    return [f"≥ marks lower bounds: {text}."] if text else []
 
 
 def lower_bound(text: str, *, held_back: bool, short: bool = False) -> str:

@@ -272,7 +272,9 @@ def _usage(curve: Curve, times: LinearScale, heights: LinearScale) -> Iterator[E
 # Bars
 
 _BAR_ROW: Final = 24
-_BAR_LEFT, _BAR_WIDTH = 340, 640
+_BAR_LEFT, _BAR_WIDTH, _BAR_TEXT = 340, 300, 110
+_BAR_LETTER: Final = 7
+"""Width of a letter of a name, in pixels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,18 +291,21 @@ class ChartBar:
 def bar_chart(bars: Sequence[ChartBar], title: str) -> Element:
     """Draw bars below each other, the longest over the full width; a value of 0 or below has no length."""
     longest = max((bar.value for bar in bars), default=0.0) or 1.0
-    svg = _chart(_WIDTH, len(bars) * _BAR_ROW + 4, title)
+    left = min(_BAR_LEFT, max((_BAR_LETTER * len(shown(bar.name, 50)) for bar in bars), default=0) + 20)
+    page_width = left + _BAR_WIDTH + _BAR_TEXT
+    svg = _chart(page_width, len(bars) * _BAR_ROW + 4, title, "heat")
+    svg.set("style", f"--width: {page_width}px")  # a chart of short names has room in a narrow window
     for row, bar in enumerate(bars):
         top = row * _BAR_ROW
         width = max(0.0, bar.value / longest) * _BAR_WIDTH
-        place = {"x": _BAR_LEFT, "y": top + 4, "width": width, "height": _BAR_ROW - 8}
+        place = {"x": left, "y": top + 4, "width": width, "height": _BAR_ROW - 8}
         svg.append(
             element(
                 "g",
                 element("title", f"{shown(bar.name, 200)}: {bar.text}"),
-                _label(shown(bar.name, 50), _BAR_LEFT - 10, top + 16, 12),
+                _label(shown(bar.name, 50), left - 10, top + 16, 12),
                 element("rect", class_=f"f{bar.color % SERIES}", **place, rx=2),
-                element("text", bar.text, x=_BAR_LEFT + width + 8, y=top + 16)
+                element("text", bar.text, x=left + width + 8, y=top + 16)
             )
         )  # fmt: skip
     return svg

@@ -15,8 +15,10 @@ Child = Element | str
 
 _DOCTYPE: Final = "<!doctype html>\n"
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
-_FEW: Final = 9
+_MANY: Final = 9
 """Number of columns for which a window of 881 pixels has room."""
+_FEW: Final = 4
+"""Number of columns for which a phone has room."""
 _JOINTS: Final = re.compile(r"(?<=[=_/.:])(?=\w)")
 _KINDS: Final = {"#": "number", "=": "word"}
 _ONLY_TEXT: Final = frozenset({"text", "title"})
@@ -76,6 +78,8 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[Child]], caption: str = 
     """
     Return a table that fits its window: in a narrow one, a row is a block of cells with their heads beside them.
 
+    A table of few columns stays a table, without bars.
+
     Args:
         heads: see `head_of`.
         rows: the cells.
@@ -90,8 +94,8 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[Child]], caption: str = 
     content = element("table", element("thead", element("tr", *head)), body)
     if caption:
         content.append(element("caption", caption))
-    many = " many" if len(heads) > _FEW else ""
-    return element("div", content, class_=f"wide{many}")
+    size = " many" if len(heads) > _MANY else " few" if len(heads) - heads.count("=") <= _FEW else ""
+    return element("div", content, class_=f"wide{size}")
 
 
 def head_of(head: str) -> tuple[str, str]:

@@ -26,8 +26,9 @@ def _blocks(table: str, width: int) -> str:
   }}
   {table} td.name {{ min-width: 0; }}
   {table} td:first-child {{ font-weight: 600; }}
+  {table} td[data-head=""]::before {{ content: none; }}
   {table} td:first-child[data-head=""] {{ justify-content: flex-start; text-align: left; }}
-  {table} td:empty {{ display: none; }}
+  {table} td:empty, {table} td:has(> .share) {{ display: none; }}
   {table} td::before {{
     content: attr(data-head); flex: none; color: var(--faint); font-weight: 400; text-align: left;
   }}
@@ -118,6 +119,10 @@ summary { cursor: pointer; }
 summary > h2, summary > h3 { display: inline; }
 .legend span { display: inline-block; margin-right: 18px; overflow-wrap: anywhere; }
 """
-    + _blocks(".wide", 880)
+    + """@media (max-width: 880px) {
+  .few td.name { min-width: 0; } .few td:has(> .share), .few th:empty:not(:first-child) { display: none; }
+}
+"""
+    + _blocks(".wide:not(.few)", 880)
     + _blocks(".many", 1024)
 )

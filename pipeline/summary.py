@@ -12,7 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity, QuotaType, spelled
-from quotascope.pages.baseline import HELD_BACK_LOGGED, ThrottleChange, change_between, lower_bound
+from quotascope.pages.baseline import HELD_BACK_LOGGED, ThrottleChange, change_between, legend_of_bounds, lower_bound
 from quotascope.pages.words import amount, percent, seconds, spaced
 
 from .blame.benefit import Benefit
@@ -47,14 +47,15 @@ _OVERFLOW_SECONDS: Final = 2**31 / 1_000
 """Throttle time from which on the 31 bits that brokers have for it are too few: 24.8 days."""
 _UNLOGGED: Final = "Figures may be too low for request time, of which the log lacks a part."
 _UNSIZED: Final = (
-    "≥ marks figures to which requests of unknown size may add: Fetches that were throttled until their connection "
-    "ended, and controller mutations "
-    "of which the log lacks the number of partitions (`quotascope ingest --topics`). Differences are without them."
+    "requests of unknown size may add to figures (Fetches that were throttled until their connection ended, and "
+    "controller mutations of which the log lacks the number of partitions: quotascope ingest --topics)"
 )
-_LOST: Final = (
-    "≥ also marks figures of clients of which requests are missing, or may be; without these, throttled shares and "
-    "waits are only a hint."
-)
+_LOST: Final = "requests of a client are missing, or may be"
+_OF_BOUNDS: Final = {
+    _LOST: "Throttled shares and waits of a client of which requests are missing are only a hint.",
+    _UNSIZED: "Differences are without requests of unknown size.",
+}
+"""Facts about figures, by the reason for which they are lower bounds."""
 _COARSE: Final = "≈ marks figures that depend on the order of requests within times that are no milliseconds."
 _SAVED: Final = {
     Mode.OPEN_LOOP: (
@@ -398,20 +399,20 @@ class ReplaySummary:
     def notes(self) -> Sequence[str]:
         """Notes for readers of these figures, one sentence or two each."""
         saved = (_SAVED[self.mode], *self.benefit.notes) if self.benefit else ()
-        unsized = (_UNSIZED,) if any(candidate.requests_of_unknown_size for candidate in self.candidates) else ()
-        loss_notes = (_LOST,) if any(candidate.incomplete for candidate in self.candidates) else ()
         coarse = (_COARSE,) if self.losses.coarse else ()
-        held_back_notes = (
-            (HELD_BACK_LOGGED,) if any(candidate.held_back_requests for candidate in self.candidates) else ()
-        )
+        is_there = {
+            HELD_BACK_LOGGED: any(candidate.held_back_requests for candidate in self.candidates),
+            _LOST: any(candidate.incomplete for candidate in self.candidates),
+            _UNSIZED: any(candidate.requests_of_unknown_size for candidate in self.candidates),
+        }
+        reasons = [reason for reason, has_reason in is_there.items() if has_reason]
         return (
             *self.losses.notes,
-            *loss_notes,
-            *held_back_notes,
+            *legend_of_bounds(reasons),
+            *(_OF_BOUNDS[reason] for reason in reasons if reason in _OF_BOUNDS),
             *coarse,
             _MEANINGS[self.mode],
             _UNLOGGED,
-            *unsized,
             self.kafka.note_of(overflows=self._may_overflow),
             self.logged.against(self.replayed_ms, self.replayed_request_ms),
             *saved,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from quotascope.alerts import Dashboard
 from quotascope.metrics import catalog
@@ -20,6 +20,7 @@ from ..scope import Scope
 from ..variables import common, one_of, values
 
 CHOSEN = one_of("broker")
+_MUTED: Final = ((catalog.DELAY_QUEUE_SIZE, ""), (catalog.DELAY_QUEUE_SIZE_MAX, ", peak"))
 
 
 def board(scope: Scope) -> dict[str, Any]:
@@ -61,10 +62,9 @@ def waiting(scope: Scope) -> Row:
         scope,
         "Connections waiting, by broker",
         "Connections that each broker has muted at that moment, by quota, and the most of the last minute where the "
-        "exporter samples between scrapes.",
+        "exporter samples between scrapes. Quotas that muted none are left out.",
         "short",
-        _of(scope, catalog.DELAY_QUEUE_SIZE, "broker", "quota_type"),
-        _of(scope, catalog.DELAY_QUEUE_SIZE_MAX, "broker", "quota_type", end=", peak"),
+        *(_occurred(scope, family, "broker", "quota_type", end=end) for family, end in _MUTED),
         steps=steps.MUTED_BY_BROKER,
         links=runbooks(scope.site, "KafkaQuotaDelayQueueGrowing"),
         axis="connections",
@@ -177,7 +177,7 @@ def connections(scope: Scope) -> Row:
     """Return the row of new connections of brokers and listeners."""
     of_brokers = graph(
         scope,
-        "New connections per second, by broker",
+        "New connections, by broker",
         f"{catalog.BROKER_CONNECTIONS_PER_SECOND.help} Against max.connection.creation.rate.",
         "cps",
         _of(scope, catalog.BROKER_CONNECTIONS_PER_SECOND, "broker"),
@@ -185,7 +185,7 @@ def connections(scope: Scope) -> Row:
     )
     of_listeners = graph(
         scope,
-        "New connections per second, by listener",
+        "New connections, by listener",
         f"{catalog.LISTENER_CONNECTIONS_PER_SECOND.help} Against the limit of the listener.",
         "cps",
         _of(scope, catalog.LISTENER_CONNECTIONS_PER_SECOND, "broker", "listener"),
@@ -208,7 +208,7 @@ def addresses(scope: Scope) -> Row:
     """Return the row of new connections of IP addresses with a limit."""
     pace = graph(
         scope,
-        "New connections per second, by address",
+        "New connections, by address",
         catalog.IP_CONNECTIONS_PER_SECOND.help,
         "cps",
         _of(scope, catalog.IP_CONNECTIONS_PER_SECOND, "broker", "ip"),
@@ -266,9 +266,9 @@ def leftovers(scope: Scope) -> Row:
     stale = graph(
         scope,
         "Left over from earlier rules",
-        catalog.STALE_ENTITIES.help,
+        f"{catalog.STALE_ENTITIES.help} Quotas without any are left out.",
         "short",
-        _of(scope, catalog.STALE_ENTITIES, "broker", "quota_type"),
+        _occurred(scope, catalog.STALE_ENTITIES, "broker", "quota_type"),
         axis="entities",
     )
     return Row(title="Leftovers", panels=side_by_side(stale), collapsed=True)
@@ -278,6 +278,12 @@ def _of(scope: Scope, family: Family, *labels: str, end: str = "", matchers: Seq
     """Return the highest series for each combination of labels, of which the first is the broker."""
     selected = scope.by("max", scope.of(family, CHOSEN, *matchers), *labels)
     return Line(selected, f"{_name(labels)}{end}")
+
+
+def _occurred(scope: Scope, family: Family, *labels: str, end: str = "") -> Line:
+    """Return the line of ``_of`` without the series that are 0 in the whole range."""
+    line = _of(scope, family, *labels, end=end)
+    return line._replace(expr=occurred(scope, family, line.expr, *labels, matchers=(CHOSEN,)))
 
 
 def _limit_of(scope: Scope, family: Family, *labels: str) -> Line:

@@ -55,6 +55,8 @@ _FIRST_NUMBER: Final = 5
 _ROWS = 50
 _SHORT: Final = 7
 """Height of a table of the few quotas of a user and client-id, which has room for four, in Grafana's steps."""
+_SHORTEST: Final = 5
+"""Height of a table with room for two rows."""
 
 
 def board(scope: Scope) -> dict[str, Any]:
@@ -109,13 +111,13 @@ def quotas(scope: Scope) -> Row:
         ),
         columns.quota_type(),
         *columns.entity(scope.site),
-        replace(columns.rule(), width=200),
+        replace(columns.rule(), width=175, least=None),
         replace(columns.used("B"), width=100),
         *_numbers(),
-        replace(columns.throttled_for("E"), width=97),
-        replace(columns.delay("C"), width=70),
-        columns.cause(),
-        replace(columns.cluster(scope.site), width=90),
+        columns.throttled_for("E"),
+        replace(columns.delay("C"), width=72),
+        replace(columns.cause(), width=145, least=None),
+        columns.cluster(scope.site),
         sort="Used",
     )
     return Row(title=f"Quotas{NOTE}", panels=side_by_side(rules), height=_SHORT)
@@ -139,7 +141,7 @@ def needed_limits(scope: Scope) -> Row:
     """Return the row of limits, each beside the one that would throttle for 1 % of the active time."""
     of_bytes = _needed_limits(scope, "Limits of bytes, and what would do", "Bps", QuotaType.PRODUCE, QuotaType.FETCH)
     of_time = _needed_limits(scope, "Limits of request time, and what would do", "percentunit", QuotaType.REQUEST)
-    return Row(title="Limits that would do", panels=((24, of_bytes), (24, of_time)), height=_SHORT)
+    return Row(title="Limits that would do", panels=((24, of_bytes), (24, of_time)), height=_SHORTEST)
 
 
 def _needed_limits(scope: Scope, title: str, unit: str, *quota_types: QuotaType) -> Panel:
@@ -283,11 +285,11 @@ def jobs(scope: Scope) -> Row:
         "Jobs with a Spark listener that have Kafka clients under the quotas above, and how long these wait: 1 means "
         "that one task does nothing else. The link leads to the job.",
         [keyed(behind(scope, selected))],
-        BoardColumn(title="Job", source="app", links=(to_job(),)),
-        BoardColumn(title="Query", source="query"),
+        BoardColumn(title="Job", source="app", least=110, links=(to_job(),)),
+        BoardColumn(title="Query", source="query", least=110),
         BoardColumn(title="Side", source="side", width=80),
-        BoardColumn(title="User", source="user"),
-        BoardColumn(title="Client-id", source="client_id"),
+        BoardColumn(title="User", source="user", least=110),
+        BoardColumn(title="Client-id", source="client_id", least=110),
         columns.waiting("A"),
         sort="Waiting",
     )

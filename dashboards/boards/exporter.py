@@ -256,7 +256,7 @@ def around(scope: Scope) -> Row:
     )
     differing = graph(
         scope,
-        "Utilization that brokers report differently",
+        "Utilization reported differently",
         catalog.UTILIZATION_DISAGREEMENTS.help,
         "short",
         _each(scope, catalog.UTILIZATION_DISAGREEMENTS, "broker", legend="broker {{broker}}"),

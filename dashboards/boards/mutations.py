@@ -78,7 +78,7 @@ def now(scope: Scope) -> Row:
     )
     longest = stat(
         scope,
-        "Longest wait for the next change",
+        "Wait for the next change",
         "The longest time until a bucket that is in debt holds a token again.",
         "s",
         scope.or_zero(scope.by("max", _seconds_until_allowed(scope)), evidence=evidence),
@@ -123,19 +123,19 @@ def buckets(scope: Scope) -> Row:
         f"meanwhile. At most {_ROWS} of each cluster.",
         map(row_key, (chosen, *(both(figure, chosen, scope.keys(*NAMES)) for figure in figures))),
         *columns.entity(scope.site),
-        columns.bar("Burst used", "A", steps.BURST, 190),
-        columns.number("Usage/s", "B", "short", 110),
-        columns.number("Limit/s", "C", "short", 90),
-        columns.number("Tokens", "D", "short", 90),
-        columns.number("Burst", "E", "short", 90),
-        columns.number("Full again in", "F", "s", 130),
+        columns.bar("Burst used", "A", steps.BURST, 140),
+        columns.number("Usage/s", "B", "short", 90),
+        columns.number("Limit/s", "C", "short", 85),
+        columns.number("Tokens", "D", "short", 80),
+        columns.number("Burst", "E", "short", 75),
+        columns.number("Full again in", "F", "s", 126),
         columns.number("Next allowed in", "G", "s", 140),
         columns.rule(),
         columns.cluster(scope.site),
         sort="Burst used",
         links=runbooks(scope.site, "KafkaQuotaMutationTokensExhausted"),
     )
-    return Row(title="Token buckets", panels=side_by_side(emptiest))
+    return Row(title="Token buckets", panels=side_by_side(emptiest), height=9)
 
 
 def over_time(scope: Scope) -> Row:

@@ -80,8 +80,8 @@ def clients_of_jobs(scope: Scope) -> Row:
                 seen_as(scope, APP, QUERY),
             ),
         ),
-        BoardColumn(title="Job", source="app"),
-        BoardColumn(title="Query", source="query"),
+        BoardColumn(title="Job", source="app", least=110),
+        BoardColumn(title="Query", source="query", least=110),
         BoardColumn(title="Side", source="side", width=80),
         *columns.user_and_client(to_entity_in_chosen_clusters()),
         columns.waiting("A"),
@@ -161,7 +161,7 @@ def failures(scope: Scope) -> Row:
     )
     other_retries = graph(
         scope,
-        "Repeated stages and Admin calls, lost executors",
+        "Repeated stages, lost executors",
         "Stages started again, Admin calls repeated after a refusal, and executors lost.",
         "short",
         Line(_grown(scope, catalog.SPARK_STAGE_RETRIES, "app"), "{{app}} stages"),
@@ -244,8 +244,8 @@ def limits(scope: Scope) -> Row:
                 compare(grouped(catch_up), "< bool", "Inf"),
             )
         ),
-        BoardColumn(title="Job", source="app"),
-        BoardColumn(title="Query", source="query"),
+        BoardColumn(title="Job", source="app", least=110),
+        BoardColumn(title="Query", source="query", least=110),
         columns.number("Backlog", "A", "short"),
         columns.number("maxOffsetsPerTrigger/s", "B", "short", 200),
         columns.number("Catch-up", "C", "s"),

@@ -68,7 +68,7 @@ def now(scope: Scope) -> Row:
     )
     throttled = stat(
         scope,
-        "Throttled entities of teams",
+        "Throttled entities",
         "Users and client-ids that a broker throttles now, each once for each quota type that throttles it.",
         "short",
         scope.by("sum", _of(scope, catalog.TEAM_THROTTLED_ENTITIES, *_BUDGET)),

@@ -67,12 +67,13 @@ class Matrix:
     """
     Waits by culprit and victim, ns.
 
-    Culprits and victims with the largest waits come first. The last culprits are `others` and `not in the log`, and the
-    last victim is `others`.
+    Culprits and victims with the largest waits come first. The last are `others`, if any, and `not in the log`.
     """
 
     culprits: Sequence[str]
     victims: Sequence[str]
+    has_other_victims: bool
+    """True if the last victim is `others`."""
     waits: Sequence[Sequence[int]]
     """Waits by culprit, and then by victim."""
     own_waits: Sequence[int]
@@ -114,11 +115,17 @@ def matrix_of(result: Blame, pool: int, by: str = "client", limit: int = MOST) -
     np.add.at(waits, (row_by_label[culprits], column_by_label[victims]), ns)
     own_waits = np.zeros(len(waits), np.int64)
     np.add.at(own_waits, row_by_label[culprits], np.where(culprits == victims, ns, 0))
+    rows, columns = np.full(len(waits), fill_value=True), np.full(waits.shape[1], fill_value=True)
+    # every label with a wait has its own row and column, or those of others have a wait
+    rows[len(row_labels)], columns[-1] = waits[len(row_labels)].any(), waits[:, -1].any()
     return Matrix(
-        culprits=[*labels[row_labels].tolist(), *_LISTED],
-        victims=[*labels[column_labels].tolist(), _LISTED[0]],
-        waits=waits.tolist(),
-        own_waits=own_waits.tolist(),
+        culprits=[name for name, is_there in zip([*labels[row_labels], *_LISTED], rows, strict=True) if is_there],
+        victims=[
+            name for name, is_there in zip([*labels[column_labels], _LISTED[0]], columns, strict=True) if is_there
+        ],
+        has_other_victims=bool(columns[-1]),
+        waits=waits[rows][:, columns].tolist(),
+        own_waits=own_waits[rows].tolist(),
     )
 
 

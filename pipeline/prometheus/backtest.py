@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from quotascope.metrics.kafka.entities import QuotaType, spelled
 from quotascope.metrics.kafka.windows import WindowConfig
-from quotascope.pages.baseline import HELD_BACK_LOGGED, lower_bound
+from quotascope.pages.baseline import HELD_BACK_LOGGED, legend_of_bounds, lower_bound
 from quotascope.pages.report import Block, Report, Rows, csv_of
 from quotascope.pages.words import counted, percent, period, seconds, shown, spaced
 from quotascope.quotas.candidates import Candidate
@@ -36,7 +36,7 @@ _COLUMNS: Final = (
 )
 NOTES: Final = (
     ("Throttled is the time for which the rate was above the limit, on the node with most of it. Clients are taken as "
-    "they were, not slowed down (open loop); `quotascope whatif` replays requests."),
+    "they were, not slowed down (open loop); quotascope whatif replays requests."),
     "A load within 5 % of a limit may be on either side: brokers check rates at requests, where they are highest.",
 )  # fmt: skip
 
@@ -316,15 +316,18 @@ def caveats(answer: Backtest) -> Iterator[str]:
     """Yield the period, and the reasons why outcomes may be wrong, a sentence or two each."""
     past, outcomes = answer.past, [outcome for result in answer.results for outcome in result.outcomes]
     yield (f"The samples cover {seconds(past.seconds)} of {counted(len(past.nodes), 'node')}, scraped {past.pace}.")
-    if any(outcome.coverage < 1 - LEAST_GAP for outcome in outcomes):
-        yield "≥: samples of a node are missing for a part of the period. What clients used then is unknown."
+    reasons = {
+        "samples of a node are missing for a part of the period, and what clients used then is unknown": any(
+            outcome.coverage < 1 - LEAST_GAP for outcome in outcomes
+        ),
+        HELD_BACK_LOGGED: any(outcome.held_back for outcome in outcomes),
+    }
+    yield from legend_of_bounds(reason for reason, is_there in reasons.items() if is_there)
     if any(outcome.sight is not Sight.WHOLE for outcome in outcomes):
         yield (
             "≈ sparse, ≈ bursts, unseen: scrapes saw a part of the load, and may have missed times above the limit: "
             "scrape every 10 s, bursts of less than a minute every 5 s."
         )
-    if any(outcome.held_back for outcome in outcomes):
-        yield HELD_BACK_LOGGED
     yield from past.caveats
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Any, Final
 
-from quotascope.pages.baseline import HELD_BACK_LOGGED, lower_bound
+from quotascope.pages.baseline import HELD_BACK_LOGGED, legend_of_bounds, lower_bound
 from quotascope.pages.report import Block, Cell, Lines, Mark, Report, Rows, csv_of
 from quotascope.pages.words import counted, percent, period, seconds, shown, spaced
 from quotascope.quotas import Commands
@@ -63,13 +63,14 @@ def caveats(advice: PastAdvice) -> Iterator[str]:
     past = advice.past
     yield (f"The samples cover {seconds(past.seconds)} of {counted(len(past.nodes), 'node')}, scraped {past.pace}.")
     gaps = {node: past.coverage(node) for node in past.nodes if past.coverage(node) < 1 - LEAST_GAP}
+    reasons = [HELD_BACK_LOGGED] if any(limit.held_back for limit in advice.limits) else []
     if gaps:
         least = min(gaps, key=lambda node: gaps[node])
-        yield (
-            f"There are gaps: of {counted(len(gaps), 'node')} samples are missing, of node {shown(least)} "
-            f"{percent(1 - gaps[least])} of the period. What clients used then is unknown, and limits "
-            "may be too low (≥)."
+        reasons.append(
+            f"samples of {counted(len(gaps), 'node')} are missing (of node {shown(least)} {percent(1 - gaps[least])} "
+            "of the period), and what clients used then is unknown"
         )
+    yield from legend_of_bounds(reasons)
     if any(limit.sight is Sight.SPARSE for limit in advice.limits):
         yield (
             f"≈ sparse: scrapes every {past.interval_s:.0f} s see the last 10 to 11 s each. A load in step with them, "
@@ -87,12 +88,10 @@ def caveats(advice: PastAdvice) -> Iterator[str]:
             f"unseen: {counted(unseen, 'load')} are 0 in every sample, although brokers forget entities that do "
             "nothing for an hour: their limits are unknown."
         )
-    if any(limit.held_back for limit in advice.limits):
-        yield HELD_BACK_LOGGED
     if advice.mutations:
         yield (
             f"{counted(len(advice.mutations), 'entity')} mutated partitions. Their limits are unknown: no sample has "
-            "the state of the token bucket; `quotascope recommend FOLDER` finds them in a request log."
+            "the state of the token bucket; quotascope recommend FOLDER finds them in a request log."
         )
     if left_out := past.left_out(advice.shape):
         yield (

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from quotascope.metrics.kafka.entities import QuotaType, spelled
 from quotascope.metrics.kafka.windows import WindowConfig
+from quotascope.pages.baseline import legend_of_bounds
 from quotascope.pages.report import TERMINAL_ROWS, Report, Rows, csv_of
 from quotascope.pages.words import amount, counted, percent, period, seconds, shown, spaced
 from quotascope.quotas.team_finder import TeamFinder, team_words
@@ -228,10 +229,11 @@ def caveats(answer: PastUsages) -> Iterator[str]:
     gaps = {node: past.coverage(node) for node in past.nodes if past.coverage(node) < 1 - LEAST_GAP}
     if gaps:
         least = min(gaps, key=lambda node: gaps[node])
-        yield (
-            f"≥: of {counted(len(gaps), 'node')} samples are missing, of node {shown(least)} "
-            f"{percent(1 - gaps[least])} of the period. What was used then is unknown, and in no amount."
+        missing = f"of node {shown(least)} {percent(1 - gaps[least])} of the period"
+        reason = (
+            f"samples of {counted(len(gaps), 'node')} are missing ({missing}), and what was used then is in no amount"
         )
+        yield from legend_of_bounds([reason])
     if any(usage.sight is not Sight.WHOLE for usage in answer.usages):
         yield (
             "≈ sparse, ≈ bursts: scrapes saw a part of the load, which stands for all of it. Bursts of less than a "

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from quotascope.metrics.kafka.entities import QuotaType, spelled
-from quotascope.pages.baseline import HELD_BACK_LOGGED, lower_bound
+from quotascope.pages.baseline import HELD_BACK_LOGGED, legend_of_bounds, lower_bound
 from quotascope.pages.report import Block, Cell, Chart, Lines, Mark, Report, Rows, csv_of
 from quotascope.pages.words import counted, moment, percent, period, seconds, shown, spaced
 from quotascope.quotas import Commands, QuotaSet, RuleChange, number_text
@@ -323,21 +323,24 @@ def caveats(advice: Advice) -> Sequence[str]:
     sentences = [made_of, *advice.losses.notes, *(advice.protection.notes if advice.protection else ())]
     if coverage.short:
         sentences.append("That is less than a day of log: hours that are not in it may need more.")
+    reasons = {
+        HELD_BACK_LOGGED: advice.held_back,
+        "requests are missing": advice.refused,
+        "the log lacks the size of some requests (of throttled Fetches, and the number of partitions of controller "
+        "mutations, which quotascope ingest --topics takes)": any(
+            recommendation.unsized for recommendation in advice.recommended
+        ),
+    }
+    sentences += legend_of_bounds(reason for reason, is_there in reasons.items() if is_there)
     if advice.held_back:
         sentences.append(
             f"{advice.held_back:,} of {counted(len(advice.recommended), 'limit')} are of entities that were throttled "
-            f"while the log was written, and may be too low. {HELD_BACK_LOGGED}"
+            "while the log was written, and may be too low."
         )
     if advice.refused:
         sentences.append(
-            f"≥ marks limits that are too low as requests are missing; of {counted(len(advice.refused), 'limit')} no "
-            "command is made, as more than "
-            f"{percent(MOST_MISSING)} of the requests are missing: mend what loses lines on their way, and log again."
-        )
-    if any(recommendation.unsized for recommendation in advice.recommended):
-        sentences.append(
-            "≥ marks limits that may be too low as the log lacks the size of some requests: of throttled Fetches, "
-            "and the number of partitions of controller mutations, which `quotascope ingest --topics` takes."
+            f"Of {counted(len(advice.refused), 'limit')} no command is made, as more than {percent(MOST_MISSING)} of "
+            "the requests are missing: mend what loses lines on their way, and log again."
         )
     return sentences
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quotascope.metrics.kafka.entities import QuotaType, spelled
+from quotascope.pages.baseline import legend_of_bounds
 from quotascope.pages.report import TERMINAL_ROWS, Block, Lines, Report, Rows, csv_of
 from quotascope.pages.words import amount, counted, percent, period, seconds, shown, spaced
 from quotascope.quotas.team_finder import TeamFinder, team_words
@@ -36,7 +37,7 @@ _PROTOCOL: Final = (
     "from remote storage are among those of fetch."
 )
 _UNSIZED: Final = (
-    "The size of a throttled Fetch, which is answered empty, is unknown, and so are the partitions of some requests."
+    "the size of a throttled Fetch, which is answered empty, is unknown, and so are the partitions of some requests"
 )
 NOTHING: Final = "The history has no request of these clients in this period."
 _CLIENT: Final = ("user", "client_id", "quota_type")
@@ -120,7 +121,7 @@ class Usage:
     @property
     def of_sizes(self) -> Sequence[str]:
         """Notes on requests of unknown size, if there are any."""
-        return [_UNSIZED] if any(self.unsized.values()) else []
+        return legend_of_bounds([_UNSIZED]) if any(self.unsized.values()) else []
 
 
 def find_usage(

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from quotascope.metrics.catalog.family import OVERFLOW
 from quotascope.metrics.kafka.entities import spelled
-from quotascope.pages.baseline import HELD_BACK_LOGGED, lower_bound
+from quotascope.pages.baseline import HELD_BACK_LOGGED, legend_of_bounds, lower_bound
 from quotascope.pages.report import Cell, Mark, Report, Rows, csv_of
 from quotascope.pages.words import moment, period, seconds, shown
 
@@ -168,7 +168,7 @@ def report(verification: Verification, source: str, tolerance: float) -> Report:
         blocks=(
             Rows(heads=("entity", "#throttled", "#throttle time", "#refused", "="), rows=rows, terminal_rows=_MOST),
         ),
-        notes=(HELD_BACK_LOGGED,) if any(entity.held_back for entity in verification.entities) else (),
+        notes=legend_of_bounds([HELD_BACK_LOGGED] if any(entity.held_back for entity in verification.entities) else []),
     )
 
 

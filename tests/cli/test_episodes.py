@@ -114,7 +114,7 @@ def test_when_was_alice_throttled(folder: Path, run: Run, monkeypatch: pytest.Mo
     row = lines.index("alice / app")
     assert lines[row : row + 4] == [
         "alice / app",
-        " produce 3 user alice",
+        " 3 user alice",
         "  from: 2023-11-14 22:44:20   length: 3 min 2 s   node: 1   quota: produce",
         "  requests: 4   total: 5 s   longest: 2 s",
     ]

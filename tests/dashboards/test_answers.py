@@ -189,7 +189,7 @@ QUIET: Final[dict[str, dict[str, str]]] = {
         ("Throttled", "Longest delay", "Above 90% of the limit", "Refused (error 89)", "Sources down"), GREEN
     ),
     "mutations": dict.fromkeys(
-        ("Throttled", "Buckets in debt", "Longest wait for the next change", "Refused per second"), GREEN
+        ("Throttled", "Buckets in debt", "Wait for the next change", "Refused per second"), GREEN
     ),
     "exporter": {
         "Exporters": "1 green",

@@ -38,10 +38,10 @@ NOT_IN_THE_DEMO: Final[Mapping[str, set[str]]] = {
     "quotascope-brokers": {
         # no threads but handlers, no sockets, no other broker, no disk
         "Idle network and controller threads",
-        *("Delay of refused connections", "Delay of remote storage"),
-        *("New connections per second, by address", "Remote storage"),
-        *("New connections per second, by broker", "Throttled replication"),
-        *("New connections per second, by listener", "Wait for the next connection"),
+        *("Delay of refused connections", "Delay of remote storage", "Left over from earlier rules"),
+        *("New connections, by address", "Remote storage"),
+        *("New connections, by broker", "Throttled replication"),
+        *("New connections, by listener", "Wait for the next connection"),
     },
     "quotascope-shadow": {
         # no shadow; the lines of what is in force are there
@@ -56,7 +56,7 @@ NOT_IN_THE_DEMO: Final[Mapping[str, set[str]]] = {
         # limits that are right, no configuration file, no certificate, no discovery, no push
         *("Configuration can be used", "Failed discoveries of brokers", "Time until certificates expire, by file"),
         *("Nodes found, by discovery", "Pushes, by outcome"),
-        "Utilization that brokers report differently",
+        "Utilization reported differently",
     },
 }
 """Panels that are empty, by dashboard. The one of Spark jobs has none that is not."""

@@ -148,7 +148,7 @@ ALWAYS_AT = {
     "Share of the burst that is used up": 1.0,
     **dict.fromkeys(
         (
-            *("Longest delay", "Delay, by broker", "Delay", "Longest wait for the next change"),
+            *("Longest delay", "Delay, by broker", "Delay", "Wait for the next change"),
             *("Delay, if it were set and now", "The brokers' view: delay", "Waiting, by job"),
         ),
         ABOVE_ZERO,

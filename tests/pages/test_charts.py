@@ -127,7 +127,7 @@ def test_bars_are_as_long_as_their_share_of_the_longest() -> None:
 
 def test_bars_of_less_than_one_and_more_than_eight() -> None:
     """The longest bar takes the full width, even for a value below 1; the ninth has the color of the first."""
-    assert [_box(rect)[2] - _box(rect)[0] for rect in _bars(0.5, 0.25).iter("rect")] == [640, 320]
+    assert [_box(rect)[2] - _box(rect)[0] for rect in _bars(0.5, 0.25).iter("rect")] == [300, 150]
     classes = [rect.attrib["class"] for rect in _bars(*[1.0] * 9).iter("rect")]
     assert classes == [*(f"f{number}" for number in range(8)), "f0"]
 

@@ -73,7 +73,7 @@ def test_columns_have_the_kind_of_their_head() -> None:
     """# is for numbers, = for a fixed vocabulary, other heads are for names; elements may be cells."""
     node = table(("who", "#bytes", "=how"), [("etl", "7", element("b", "full"))])
     assert tostring(node, encoding="unicode") == (
-        '<div class="wide"><table>'
+        '<div class="wide few"><table>'
         '<thead><tr><th class="name">who</th><th class="number">bytes</th><th class="word">how</th></tr></thead>'
         '<tbody><tr><td class="name" data-head="who">etl</td><td class="number" data-head="bytes">7</td>'
         '<td class="word" data-head="how"><b>full</b></td></tr></tbody>'

@@ -64,9 +64,13 @@ def test_a_client_that_waits_for_itself(tmp_path: Path) -> None:
     itself = matrix.waits[0][matrix.victims.index("dana / notebook")]
     assert matrix.own_waits[0] == itself > sum(matrix.waits[0]) - itself > 0
     assert matrix.own_waits[-1] == 0
+    assert "others" not in {*matrix.culprits, *matrix.victims}, "each has its own row and column"
     few = matrix_of(answer, 0, limit=1)
+    assert (few.victims[-1], few.culprits[1:]) == ("others", ["others", "not in the log"])
     assert sum(few.own_waits) == sum(matrix.own_waits)
-    assert "waited by others" in html(report(answer))
+    page = html(report(answer))
+    assert "waited by others" in page
+    assert "others</td>" not in page
 
 
 def test_names_are_kept(tmp_path: Path) -> None:

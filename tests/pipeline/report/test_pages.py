@@ -102,7 +102,11 @@ def used(*, hostile: bool) -> str:
 
 
 PAGES = [whatif, recommended, blamed, used]
-MORE: dict[Callable[..., str], set[str]] = {blamed: {"fill", "style"}, used: {"fill", "preserveaspectratio"}}
+MORE: dict[Callable[..., str], set[str]] = {
+    whatif: {"style"},
+    blamed: {"fill", "style"},
+    used: {"fill", "preserveaspectratio"},
+}
 """Attributes that no other page has; they hold colors and numbers."""
 
 
