@@ -74,7 +74,7 @@ class TopicCounts:
     Partitions by topic and time (ms), as far as the log shows them.
 
     CreateTopics and CreatePartitions that succeeded show them from then on, whatever order their lines come in. A
-    snapshot gives them for the time before the first of these. All others are unknown: nothing is guessed.
+    snapshot gives them for the time before the first such request. All other numbers are unknown: nothing is guessed.
     """
 
     def __init__(self, snapshot: Mapping[str, int] | None = None) -> None:
@@ -91,13 +91,15 @@ class TopicCounts:
         """
         deleted = row["api_key"] == ApiKey.DELETE_TOPICS
         for topic in row["topics"]:
-            if topic["error"] == ErrorCode.NONE and not topic["validate_only"] and topic["name"]:
-                partitions = 0 if deleted else topic["partitions"]
-                events = self._events.setdefault(topic["name"], [])
-                event = (row["completed"], partitions)
-                place = bisect_left(events, event) if partitions is not None else 0
-                if partitions is not None and events[place : place + 1] != [event]:
-                    events.insert(place, event)
+            partitions = 0 if deleted else topic["partitions"]
+            has_changed = topic["error"] == ErrorCode.NONE and not topic["validate_only"]
+            if partitions is None or not has_changed or not topic["name"]:
+                continue
+            events = self._events.setdefault(topic["name"], [])
+            event = (row["completed"], partitions)
+            place = bisect_left(events, event)
+            if events[place : place + 1] != [event]:
+                events.insert(place, event)
 
     def requested(self, row: Row, topic: Mapping[str, Any]) -> int | None:
         """Return the partitions that a request asks the quota for by one of its topics; None when they are unknown."""
@@ -219,14 +221,14 @@ class MutationLedger:
             (self._controllers if row["forwarded"] else self._clients).add(row)
 
     def resolve(self, requests: pa.Table) -> ResolvedRequests:
-        """Fill in the columns of `REQUESTS` about mutations, and leave out the second lines of forwarded requests."""
+        """Return requests with the columns of `REQUESTS` about mutations, without the controllers' second lines."""
         self._detect_zookeeper(requests)
         rows = _mutating(requests)
         clients = [row for row in rows if not row["forwarded"]]
         charged = [row for row in clients if self._controllers.pair(row) is None]
         for row in clients:
             self._clients.add(row)
-        second: list[int] = []
+        second_lines: list[int] = []
         for row in rows:
             if not row["forwarded"]:
                 continue
@@ -237,22 +239,22 @@ class MutationLedger:
             else:
                 self._controllers.drop(row["identity"])
                 client["mutation_timestamp"] = row["mutation_timestamp"]
-                second.append(row["row"])
+                second_lines.append(row["row"])
         for row in charged:
             self._counts.learn(row)
-        # for other requests, the controller's line, which charges, was kept before the client's came
+        # of a client's line that is not charged, the controller's line was, perhaps in an earlier batch
         values: dict[int, dict[str, Any]] = {
             row["row"]: {"mutations_known": True, "mutation_timestamp": None} for row in clients
         }
-        values |= {row["row"]: self._values(row) for row in charged}
-        # other forwarded lines are not kept: the client's line has all that quotas see of the request
-        plain = pc.and_(requests["forwarded"], pc.is_null(requests["topics"]))
-        keep = pc.invert(plain).combine_chunks().to_numpy(zero_copy_only=False).copy()
-        keep[second] = False
-        resolved = with_values(requests, values).filter(pa.array(keep))
+        values |= {row["row"]: self._mutation_columns(row) for row in charged}
+        # a forwarded line that names no topics is left out: the client's line has all that quotas see of the request
+        is_without_topics = pc.and_(requests["forwarded"], pc.is_null(requests["topics"]))
+        is_kept = pc.invert(is_without_topics).combine_chunks().to_numpy(zero_copy_only=False).copy()
+        is_kept[second_lines] = False
+        resolved = with_values(requests, values).filter(pa.array(is_kept))
         return ResolvedRequests(resolved, len(requests) - len(resolved))
 
-    def _values(self, row: Row) -> dict[str, Any]:
+    def _mutation_columns(self, row: Row) -> dict[str, Any]:
         """Return the columns of a request that is charged for its topics."""
         topics = [
             (topic["error"], 0 if self._zookeeper and topic["validate_only"] else self._counts.requested(row, topic))
