@@ -1,4 +1,4 @@
-"""The configuration of alerts: keys come from the catalog of alerts and thresholds, and its values make a `Site`."""
+"""The configuration of alerts, whose keys are the alerts and thresholds of the catalog; it makes a `Site`."""
 
 from __future__ import annotations
 
@@ -59,12 +59,14 @@ def _valid(check: Callable[[str], object]) -> AfterValidator:
 
 
 def _number(value: object) -> object:
+    """Return a value that is not a bool. Raises ``ValueError``."""
     if isinstance(value, bool):  # YAML's yes and no
         raise ValueError(f"is not a number, got {value!r}")  # noqa: TRY004 - pydantic's
     return value
 
 
 def _text(value: object) -> object:
+    """Return a value that is a text. Raises ``ValueError``."""
     if not isinstance(value, str):  # 5 without a unit
         raise ValueError(  # noqa: TRY004 - pydantic's
             f"is not a duration of Prometheus such as 90s, 5m or 1h30m, got {value!r}"
@@ -134,6 +136,7 @@ class ObjectiveConfig(ClientsConfig, PromiseConfig):  # with the bases in this o
 
 
 def _thresholds_section() -> type[Section]:
+    """Return the section with a key for each threshold."""
     names = [rule["alert"] for rule in alerts(Site())]
     fields: dict[str, Any] = {}
     for name, threshold in thresholds():
@@ -148,6 +151,7 @@ def _thresholds_section() -> type[Section]:
 
 
 def _alerts_section() -> type[Section]:
+    """Return the section with a section for each alert."""
     fields: dict[str, Any] = {}
     for rule in alerts(Site()):
         name = rule["alert"]

@@ -1,4 +1,4 @@
-"""`quotascope episodes`: times, rules and lengths of throttles of a client."""
+"""`quotascope episodes`: shows the times, the rules and the lengths of the throttles of a client."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _of_prometheus(
     span: tuple[float | None, float | None],
     rules: QuotaSet | None,
 ) -> dict[str, Any]:
-    """Return the episodes that the samples of a Prometheus server have, in the form of a history's."""
+    """Return the episodes in the samples of a Prometheus server, in the form of a history's."""
     from quotascope.pipeline.prometheus.episodes import find_episodes
 
     with past.opened(prometheus, settings, span) as opened, outputs.bar("looking for throttles") as progress:
@@ -131,10 +131,10 @@ def _of_prometheus(
 
 def summed_by_user(episodes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """
-    Return the episodes of users, joined from those of their client ids.
+    Return the episodes of users, each joined from episodes of the user's client-ids.
 
-    They are joined if they are not further apart than the pause between two episodes. A value that is unknown for one
-    of them is unknown for the sum; ``client_id`` is null.
+    Episodes are joined if they are not further apart than the pause between two episodes. A value that is unknown for
+    one of them is unknown for the sum; ``client_id`` is null.
     """
     from quotascope.metrics.kafka.windows import EPISODE_PAUSE_SECONDS
 

@@ -1,4 +1,4 @@
-"""The Prometheus server that commands ask about the past: its options, and its queries one after the other."""
+"""Queries a Prometheus server about the past, and declares its options."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ DAYS: Final = 14.0
 _PANEL: Final = "The Prometheus that has the past"
 _option = partial(typer.Option, rich_help_panel=_PANEL)
 _TIMEOUT_S: Final = 180.0
-_MOST: Final = 5
-"""Number of sources that a message names."""
+_MOST_NAMED: Final = 5
+"""Most sources that a message names."""
 _HOUR_S: Final = 3_600
 
 
@@ -116,14 +116,16 @@ class PrometheusServer:
 
         login = self._login()
         chosen = {
-            **_present(url=self.prometheus, selector=self.selector, instance_label=self.instance_label, **login),
+            **_without_missing(
+                url=self.prometheus, selector=self.selector, instance_label=self.instance_label, **login
+            ),
             "timeout_seconds": _TIMEOUT_S,
         }
         config = _valid(chosen)
         sources = [
             source.prometheus
             for source in settings.sources
-            if isinstance(source, PrometheusSourceConfig) and _same(source.prometheus.url, self.prometheus)
+            if isinstance(source, PrometheusSourceConfig) and _is_same_url(source.prometheus.url, self.prometheus)
         ]
         for source in sources if login else ():
             if own := [name for name in _LOGIN if name in source.model_fields_set]:
@@ -139,6 +141,7 @@ class PrometheusServer:
         return config
 
     def _login_flags(self) -> list[str]:
+        """Return the flags of a login that are on the command line."""
         return [flag for flag in options.given_flags(self) if flag.startswith("--prometheus-")]
 
     def _login(self) -> dict[str, Any]:
@@ -160,21 +163,22 @@ class PrometheusServer:
             if basic_auth and "authorization" in map(str.lower, values):
                 problem = "the header Authorization is a login, too: give one of them"
                 raise typer.BadParameter(problem, param_hint=f"--prometheus-user, {flag}")
-        tls = _present(
+        tls = _without_missing(
             ca_file=self.prometheus_ca_file, cert_file=self.prometheus_cert_file, key_file=self.prometheus_key_file
         )
-        return _present(basic_auth=basic_auth, headers=headers, header_files=files, tls=tls)
+        return _without_missing(basic_auth=basic_auth, headers=headers, header_files=files, tls=tls)
 
     def _basic_auth(self) -> dict[str, Any]:
+        """Return user name and password, as the configuration has them; empty without a user."""
         if self.prometheus_user is None:
             return {}
         if self.prometheus_password_file is not None:
-            return _present(username=self.prometheus_user, password_file=self.prometheus_password_file)
+            return _without_missing(username=self.prometheus_user, password_file=self.prometheus_password_file)
         password = os.environ.get(PASSWORD_VARIABLE)
         if not password:
             problem = f"needs --prometheus-password-file or {PASSWORD_VARIABLE}"
             raise typer.BadParameter(problem, param_hint="--prometheus-user")
-        return _present(username=self.prometheus_user, password=password)
+        return _without_missing(username=self.prometheus_user, password=password)
 
     def _check_variable(self, config: PrometheusConfig) -> None:
         """Raise ``typer.BadParameter`` if a password is in the environment and the server would see no login."""
@@ -207,12 +211,13 @@ class PrometheusPast(PrometheusServer):
         self._check_series()
 
     def _check_series(self) -> None:
+        """Raise ``typer.BadParameter`` for an unknown value of --series."""
         if self.series not in {None, "auto", "agents", "exporter"}:
             raise typer.BadParameter("is one of auto, agents, exporter", param_hint="--series")
 
     @property
     def by_exporter(self) -> bool | None:
-        """True for series of an exporter of ours, False for series of agents, None for those that there are."""
+        """True for series of a quotascope exporter, False for series of agents, None for the exporter's if any."""
         return {"agents": False, "exporter": True}.get(self.series or "auto")
 
 
@@ -240,7 +245,7 @@ class PrometheusOptions(PrometheusPast):
         """Raise ``typer.BadParameter`` as for a server, for options that a table has no use for, and unknown values."""
         if self.samples is None:
             PrometheusServer.__post_init__(self)
-        elif flags := set(options.given_flags(self, "samples")) - set(_OF_TABLES):
+        elif flags := set(options.given_flags(self, "samples")) - set(_TABLE_OPTIONS):
             problem = "asks a server, and the table of --samples needs none: leave one of them out"
             raise typer.BadParameter(problem, param_hint=", ".join(sorted(flags)))
         if self.samples_engine is not None and self.samples is None:
@@ -250,24 +255,24 @@ class PrometheusOptions(PrometheusPast):
         self._check_series()
 
     def check(self, **others: str | None) -> bool:
-        """Return whether samples are asked for, of a server or a table, as `PrometheusServer.check` does."""
-        if self.samples is None and (
-            self.prometheus is not None or any(place is not None for place in others.values())
-        ):
+        """Return whether samples of a server or of a table are read. Raises as `PrometheusServer.check` does."""
+        has_other = any(place is not None for place in (self.prometheus, *others.values()))
+        if self.samples is None and has_other:
             return PrometheusServer.check(self, **others)
-        if self.samples is None or any(place is not None for place in (self.prometheus, *others.values())):
+        if self.samples is None or has_other:
             names = [name.upper() if name == "folder" else f"--{name}" for name in others]
             raise typer.BadParameter("give one of them", param_hint=", ".join([*names, "--prometheus", "--samples"]))
         return True
 
 
-_OF_TABLES: Final = ("--days", "--series", "--samples-engine")
+_TABLE_OPTIONS: Final = ("--days", "--series", "--samples-engine")
 """Options that a table of samples has, too."""
 _LOGIN: Final = ("basic_auth", "headers", "header_files", "tls")
 """Keys of a source that say how to log in."""
 
 
-def _present(**values: object) -> dict[str, Any]:
+def _without_missing(**values: object) -> dict[str, Any]:
+    """Return the values that are neither None nor empty, with paths as texts."""
     return {
         name: str(value) if isinstance(value, Path) else value
         for name, value in values.items()
@@ -275,12 +280,13 @@ def _present(**values: object) -> dict[str, Any]:
     }
 
 
-def _same(url: str, other: str | None) -> bool:
+def _is_same_url(url: str, other: str | None) -> bool:
+    """Return whether two addresses are the same, but for slashes at the end."""
     return other is not None and url.rstrip("/") == other.rstrip("/")
 
 
 def defaults() -> PrometheusConfig:
-    """Return the configuration of a server of which nothing is known."""
+    """Return the default configuration of a server."""
     return _valid({"url": "http://prometheus:9090"})
 
 
@@ -307,9 +313,9 @@ def _the_one(sources: Sequence[PrometheusConfig], selector: str | None) -> Prome
     first = exact[0]
     if all(source.model_copy(update=replaced) == first.model_copy(update=replaced) for source in exact):
         return first
-    names = [f"{source.label[:60]!r} (selector {source.selector[:200]!r})" for source in exact[:_MOST]]
-    if len(exact) > _MOST:
-        names.append(f"and {len(exact) - _MOST} more")
+    names = [f"{source.label[:60]!r} (selector {source.selector[:200]!r})" for source in exact[:_MOST_NAMED]]
+    if len(exact) > _MOST_NAMED:
+        names.append(f"and {len(exact) - _MOST_NAMED} more")
     by_selector = len({source.selector for source in exact}) == len(exact)
     advice = "give --selector with that of one of them" if by_selector else "leave one of them in the file"
     problem = f"the configuration has {len(exact)} sources of this address, {', '.join(names)}: {advice}"
@@ -317,7 +323,7 @@ def _the_one(sources: Sequence[PrometheusConfig], selector: str | None) -> Prome
 
 
 class _Server:
-    """Asks the server, one query after the other."""
+    """Sends queries to a server, one after the other."""
 
     def __init__(self, api: PrometheusApi, runner: asyncio.Runner, warnings: dict[str, None]) -> None:
         self._api, self._runner, self._warnings = api, runner, warnings
@@ -341,7 +347,11 @@ class _Server:
 
 
 def check_exporters(config: PrometheusConfig) -> Check:
-    """Return the function that raises `QueryRefused` for exporters that share the label `cluster`, but no cluster."""
+    """
+    Return a function that raises `QueryRefused` for exporters of several clusters with the same label `cluster`.
+
+    Its argument are the labels of the exporters.
+    """
     from quotascope.exporter.errors import SourceUnreadable
     from quotascope.exporter.sources.prometheus_api import Series
     from quotascope.exporter.sources.prometheus_nodes import NodeSeries, refuse_clusters
@@ -399,7 +409,7 @@ class Surveyed:
     """Unix time in seconds: the first hour with samples."""
     end: float
     limits: Callable[[], ExporterLimits]
-    """Reads today's limits as exporters of ours show them."""
+    """Function that reads the present limits, as quotascope exporters show them."""
 
 
 @contextmanager

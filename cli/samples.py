@@ -1,4 +1,4 @@
-"""Samples of a Prometheus in a table: how a server's are read, and the past that a table has."""
+"""Reads samples of a Prometheus server for a table, and opens the past that such a table has."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NAME: Final = "__name__"
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """Reads slices by remote read. It is sent to Spark's workers, with its login; nothing shows that."""
+    """Reads slices by remote read. It is sent to Spark's workers with its login, which its text does not show."""
 
     config: PrometheusConfig = field(repr=False)
     """The server, with secrets instead of the files that have them."""
@@ -75,7 +75,11 @@ def _may_pass(error: Exception) -> bool:
 
 
 def wanted_of(stock: Inventory) -> list[Wanted]:
-    """Return the series of an inventory as they are recorded: samples of clients, scrapes and limits, labels of all."""
+    """
+    Return the series of an inventory to record.
+
+    All are recorded with their labels; series of clients, scrapes and limits are recorded with their samples, too.
+    """
     from quotascope.exporter.sources.prometheus_limits import OWN_LIMIT, OWN_RULE
     from quotascope.pipeline.prometheus.samples import series_id
     from quotascope.pipeline.prometheus.slices import Wanted
@@ -91,7 +95,7 @@ def wanted_of(stock: Inventory) -> list[Wanted]:
 
 
 def settings_of(config: PrometheusConfig) -> dict[str, str]:
-    """Return what a table has to know of a server's configuration, as texts."""
+    """Return the parts of a server's configuration that a table of its samples needs, as texts by name."""
     return {
         "instance_label": config.instance_label,
         "replica_labels": json.dumps(config.replica_labels),
@@ -101,7 +105,14 @@ def settings_of(config: PrometheusConfig) -> dict[str, str]:
 
 
 class Listed:
-    """Series that are listed as a server lists them."""
+    """
+    Lists the series of a table as a server lists its series.
+
+    Args:
+        series: The labels of the series.
+        store: The samples; None if only the series are needed.
+
+    """
 
     def __init__(self, series: Iterable[Labels], store: TableStore | None = None) -> None:
         from quotascope.exporter.sources.prometheus_history import OWN_NAMES
@@ -117,7 +128,7 @@ class Listed:
         return sorted({one[_NAME] for one in self._series})
 
     async def series(self, _selector: str, _start: float, _end: float) -> list[Series]:
-        """Return all series that are of interest."""
+        """Return all series of interest, without samples."""
         from quotascope.exporter.sources.prometheus_api import Series
 
         return [Series(labels=one, samples=()) for one in self._series]
@@ -134,7 +145,17 @@ class Listed:
 def inventory_of(
     listed: Listed, settings: Mapping[str, str], selector: str, period: tuple[float, float], *, by_exporter: bool | None
 ) -> Inventory:
-    """Return the inventory of series by the settings of `settings_of`. Raises `QueryRefused`."""
+    """
+    Return the inventory of the series of a table. Raises `QueryRefused`.
+
+    Args:
+        listed: The series.
+        settings: The settings of the server, as `settings_of` returns them.
+        selector: The selector of the series.
+        period: Begin and end, Unix time in seconds.
+        by_exporter: Whether to read series of an exporter instead of agents; None if there are any.
+
+    """
     from quotascope.exporter.errors import SourceError
     from quotascope.exporter.sources.dialects import BY_NAME
     from quotascope.exporter.sources.prometheus_history import inventory
@@ -168,7 +189,17 @@ def opened_table(
     by_exporter: bool | None,
     engine: str,
 ) -> Opened:
-    """Return the past that a table of samples has. Raises `PipelineError`."""
+    """
+    Return the past that a table of samples has. Raises `PipelineError`.
+
+    Args:
+        folder: The table.
+        span: Begin and end, Unix time in seconds; None for the table's.
+        days: Length of the past in days; None for all of it.
+        by_exporter: Whether to read series of an exporter instead of agents; None if there are any.
+        engine: The engine that reads the table.
+
+    """
     from quotascope.exporter.sources.prometheus_limits import limits_of_exporters
     from quotascope.pipeline.errors import PipelineError
     from quotascope.pipeline.prometheus.past import Past
@@ -178,7 +209,7 @@ def opened_table(
     with outputs.bar("listing the series"):
         table = recorded_past(folder, span, days, EngineChoice(engine))
         store = table.store
-        settings = _only(folder, table.origins)
+        settings = _common_settings(folder, table.origins)
         selectors = dict.fromkeys(origin["selector"] for origin in table.origins if origin.get("selector"))
         selector = ",".join(selectors)
         listed = Listed(table.series, store)
@@ -209,8 +240,8 @@ def opened_table(
     )
 
 
-def _only(folder: str, origins: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return the settings of all ingests of a table. Raises `NoSamplesTable` where they contradict each other."""
+def _common_settings(folder: str, origins: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return the settings of all ingests of a table. Raises `NoSamplesTable` if they contradict each other."""
     from quotascope.pipeline.prometheus.recording import NoSamplesTable
 
     settings: dict[str, str] = {}

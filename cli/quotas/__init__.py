@@ -1,4 +1,4 @@
-"""`quotascope quotas`: who may do how much, and changing it."""
+"""`quotascope quotas`: lists, changes, compares and exports quotas."""
 
 from __future__ import annotations
 

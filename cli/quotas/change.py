@@ -1,4 +1,4 @@
-"""`quotascope quotas set` and `remove`: changes and affected clients, and with --apply the change."""
+"""`quotascope quotas set` and `remove`: show a change and the affected clients, and make it with --apply."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ..settings import RunningExporter, SourceOptions
 if TYPE_CHECKING:
     from quotascope.clients.quota_admin import QuotaAdmin
     from quotascope.exporter.config import Config
+    from quotascope.exporter.diagnosis.misnamed import Misnamed
     from quotascope.exporter.sources.peer import HttpTarget
     from quotascope.metrics.kafka.entities import Name
     from quotascope.quotas import Entity, QuotaSet, RuleChange
@@ -70,11 +71,12 @@ def _keys(incomplete: str) -> list[str]:
 
 
 def _keys_to_set(incomplete: str) -> list[str]:
+    """Return ``KEY=`` for the keys of quotas that begin with a text."""
     return [f"{key}=" for key in _keys(incomplete)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Whom:
+class EntityOptions:
     """Options that name the entity of a quota."""
 
     user: Annotated[str | None, options.USER] = None
@@ -98,13 +100,14 @@ class Whom:
     @property
     def named(self) -> bool:
         """True if any of the options is set."""
-        return self != Whom()
+        return self != EntityOptions()
 
     def entity(self, *, may_be_empty: bool = False) -> Entity:
         """
-        Return the entity. Raises ``typer.BadParameter``.
+        Return the entity that the options name.
 
-        It is raised without an entity, for a wrong combination, and for an empty name unless names may be empty.
+        Raises ``typer.BadParameter`` if they name none or contradict each other, and for an empty name unless names may
+        be empty.
         """
         from quotascope.metrics.kafka.entities import QuotaEntity
         from quotascope.quotas import IpEntity
@@ -136,7 +139,7 @@ def set_(
         ),
     ] = None,
     *,
-    whom: Whom,
+    whom: EntityOptions,
     file: _File = None,
     measure_only: Annotated[
         bool,
@@ -169,7 +172,7 @@ def set_(
     elif measure_only:
         altered_quotas = _measure_only(whom, values or [])
     else:
-        entity, numbers = whom.entity(), _parsed(values or [])
+        entity, numbers = whom.entity(), _parse_values(values or [])
         _refuse_principal(entity)
         try:
             altered(QuotaSet(), entity=entity, values=numbers)
@@ -201,7 +204,7 @@ def remove(
     ] = None,
     *,
     all_: Annotated[bool, typer.Option("--all", help="All quotas of this entity.")] = False,
-    whom: Whom,
+    whom: EntityOptions,
     file: _File = None,
     apply: options.Apply = False,
     top: options.Top = 20,
@@ -238,7 +241,11 @@ def remove(
 
 
 def _real_entity(entity: Entity, old: QuotaSet) -> Entity:
-    """Return the configured entity whose name was given in the shortened form of pages; any other entity unchanged."""
+    """
+    Return the configured entity that an entity with a cut name stands for; any other entity unchanged.
+
+    Pages of the exporter show long names cut.
+    """
     if entity in old or not _has_cut_name(entity):
         return entity
     from quotascope.exporter.names import known_entity
@@ -249,7 +256,7 @@ def _real_entity(entity: Entity, old: QuotaSet) -> Entity:
 
 
 def _has_cut_name(entity: Entity) -> bool:
-    """Decide whether an entity has a name that stands for a longer one."""
+    """Return whether an entity has a name that stands for a longer one."""
     from quotascope.exporter.names import is_cut
     from quotascope.quotas import IpEntity
 
@@ -266,8 +273,8 @@ def _refuse_cut_names(entities: Iterable[Entity]) -> None:
         raise InvalidQuotas(str(entity), ["stands for a longer name, which no quota has yet: give the name itself"])
 
 
-def _as_shown(quotas: QuotaSet) -> QuotaSet:
-    """Return the quotas with names as measured clients have them."""
+def _with_cut_names(quotas: QuotaSet) -> QuotaSet:
+    """Return the quotas with long names cut, as the names of measured clients are."""
     from quotascope.exporter.names import known_entity
     from quotascope.quotas import IpEntity, QuotaSet
 
@@ -277,7 +284,7 @@ def _as_shown(quotas: QuotaSet) -> QuotaSet:
 
 
 def _refuse_unknown_keys(entity: Entity, keys: Iterable[str]) -> None:
-    """Raise ``InvalidQuotas`` for keys that no quota of such an entity has; Kafka may refuse its name."""
+    """Raise ``InvalidQuotas`` for keys that no quota of a client, or of an address, has."""
     from quotascope.metrics.kafka.validation import CLIENT_QUOTA_KEYS, IP_QUOTA_KEYS
     from quotascope.quotas import InvalidQuotas, IpEntity, problems_of
 
@@ -288,7 +295,17 @@ def _refuse_unknown_keys(entity: Entity, keys: Iterable[str]) -> None:
         raise InvalidQuotas(str(entity), wrong)
 
 
-def _measure_only(whom: Whom, keys: list[str]) -> Callable[[QuotaSet], QuotaSet]:
+def _measure_only(whom: EntityOptions, keys: list[str]) -> Callable[[QuotaSet], QuotaSet]:
+    """
+    Return a function that adds limits which no client reaches to quotas, so that Kafka measures the clients.
+
+    Raises ``typer.BadParameter`` and ``InvalidQuotas``.
+
+    Args:
+        whom: The options of the entity; all users if none is set.
+        keys: The keys to set; all keys if empty.
+
+    """
     from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity
     from quotascope.quotas import UNREACHED, QuotaSet, measure_only, number_text
 
@@ -312,7 +329,7 @@ def _measure_only(whom: Whom, keys: list[str]) -> Callable[[QuotaSet], QuotaSet]
     return measured
 
 
-def _parsed(arguments: Iterable[str]) -> dict[str, float]:
+def _parse_values(arguments: Iterable[str]) -> dict[str, float]:
     """Return values by key from texts ``KEY=VALUE``. Raises ``typer.BadParameter``."""
     from quotascope.quotas import number
 
@@ -342,19 +359,19 @@ def _alter(
     connection: Sequence[str] = (),
 ) -> None:
     """
-    Show the difference between the quotas of the cluster and the new ones; with ``apply`` make it, and read it back.
+    Show a change of the cluster's quotas; with ``apply``, make the change and read it back.
 
     Raises ``InvalidQuotas``, ``NotApplied``, ``ClientError`` and ``ConfigError``.
 
     Args:
-        config: the connection to Kafka, and maybe sources.
-        exporter: an exporter that reports the usage of entities; None to read the sources, if there are any.
-        altered_quotas: a function that returns the new quotas for the current ones.
-        max_rows: number of affected entities that are shown.
-        apply: True to make the change.
-        json: print one document with the outcome, also after a failure.
-        never_reached: refuse limits that current usage is close to.
-        connection: the options of a command that connects to the same Kafka.
+        config: The connection to Kafka, and maybe sources.
+        exporter: An exporter that reports the usage of entities; None to read the sources, if there are any.
+        altered_quotas: Function that returns the new quotas for the current ones.
+        max_rows: Most affected entities that are shown.
+        apply: Whether to make the change.
+        json: Whether to print one document with the outcome, also after a failure.
+        never_reached: Whether to refuse limits that current usage is close to.
+        connection: The options of a command that connects to the same Kafka.
 
     """
     from rich.console import Console
@@ -377,7 +394,7 @@ def _alter(
             refuse_other_cluster(opened.describe_cluster().cluster_id, exporter, snapshot)
         affected = None if changes else Affected((), ())
         if snapshot is not None:
-            clients = impacts(_as_shown(old), _as_shown(new), snapshot.measured)
+            clients = impacts(_with_cut_names(old), _with_cut_names(new), snapshot.measured)
             affected = Affected(clients, ip_impacts(old, new, snapshot.nodes), snapshot.incomplete)
         doubtful = misnamed_view.of_changes(changes, old, snapshot)
         overruled = overruled_changes(changes, new)
@@ -387,8 +404,7 @@ def _alter(
             return
         if plan is None:
             Console().print(view(changes, affected, max_rows, overruled))
-            for line in (*misnamed_view.lines(doubtful.values(), connection), *([""] if doubtful else [])):
-                typer.echo(line)
+            _print_doubts(doubtful, connection)
         if never_reached and snapshot is not None:
             reached = reaching(changes, snapshot.measured)
             if reached:
@@ -406,6 +422,16 @@ def _alter(
         _end(plan, f"applied and read back: {len(changes)} quota{plural}", not_in_force=())
 
 
+def _print_doubts(doubtful: Mapping[Entity, Misnamed], connection: Sequence[str]) -> None:
+    """Print the rules that would apply to no client because of their name, and an empty line below."""
+    from . import misnamed_view
+
+    for line in misnamed_view.lines(doubtful.values(), connection):
+        typer.echo(line)
+    if doubtful:
+        typer.echo()
+
+
 def _warn_of_unenforced(opened: QuotaAdmin, changes: Iterable[RuleChange]) -> None:
     """Print a warning for quotas to be set that the cluster's release stores and does not enforce."""
     from ..cluster import releases_of, warn_of_unenforced
@@ -416,16 +442,24 @@ def _warn_of_unenforced(opened: QuotaAdmin, changes: Iterable[RuleChange]) -> No
 
 
 def _end(plan: Mapping[str, object] | None, text: str = "", *, not_in_force: Sequence[str] | None = None) -> None:
-    """Print the outcome, with a plan for programs as one document; `not_in_force` is None without --apply."""
+    """
+    Print the outcome of a change.
+
+    Args:
+        plan: The change as a document for programs; None to print the text.
+        text: The outcome in words.
+        not_in_force: Sentences about quotas that are not in force after the change; None without --apply.
+
+    """
     if plan is not None:
-        done = {"applied": not_in_force == (), "not_in_force": not_in_force}
-        outputs.put_json({**plan, **done})
+        outcome = {"applied": not_in_force == (), "not_in_force": not_in_force}
+        outputs.put_json({**plan, **outcome})
     elif text:
         typer.echo(text)
 
 
 def _refuse_principal(entity: Entity) -> None:
-    """Raise ``typer.BadParameter`` for names that are slips: the text form of a principal, and the default in files."""
+    """Raise ``typer.BadParameter`` for a name in the form of a principal, and for the text of the default in files."""
     from quotascope.quotas import DEFAULT_TEXT, PRINCIPAL_TYPE, names_of
 
     for kind, name in names_of(entity).items():
@@ -444,6 +478,7 @@ def _refuse_principal(entity: Entity) -> None:
 
 
 def _name(kind: str, name: str | None, *, default: bool, may_be_empty: bool) -> Name | None:
+    """Return the name, the default, or None for neither, from the options of a kind. Raises ``typer.BadParameter``."""
     from quotascope.metrics.kafka.entities import DEFAULT
 
     if name is None:

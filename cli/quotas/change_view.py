@@ -57,13 +57,22 @@ def view(
     max_rows: int,
     overruled: Mapping[tuple[Entity, str], QuotaEntity] | None = None,
 ) -> RenderableType:
-    """Return the changes, and up to ``max_rows`` of the affected entities; these are None if unknown."""
-    to_no_client = [Text(line, "yellow") for line in overruled_lines(overruled or {})]
-    return Group(changes_view(changes), *to_no_client, Text(), *_affected(affected, max_rows), Text())
+    """
+    Return a change as text.
+
+    Args:
+        changes: The changed rules.
+        affected: The affected entities; None if they are unknown.
+        max_rows: Most affected entities that are shown.
+        overruled: Rules that overrule new quotas for every client, by entity and key.
+
+    """
+    warnings = [Text(line, "yellow") for line in overruled_lines(overruled or {})]
+    return Group(changes_view(changes), *warnings, Text(), *_affected(affected, max_rows), Text())
 
 
 def changes_view(changes: Sequence[RuleChange]) -> RenderableType:
-    """Return each entity, and below it the old and the new value of each quota: `+` set, `-` removed, `~` changed."""
+    """Return the changes of quotas below their entities: `+` for a new one, `-` for a removed one, `~` for another."""
     lines = Text()
     last_entity = None
     for change in changes:
@@ -71,30 +80,38 @@ def changes_view(changes: Sequence[RuleChange]) -> RenderableType:
             lines.append(f"{change.entity.rule}\n")
             last_entity = change.entity
         old, new = (None if value is None else number_text(value) for value in (change.old, change.new))
-        mark, style, text = (
-            ("+", "green", new)
-            if old is None
-            else ("-", "red", old)
-            if new is None
-            else ("~", "yellow", f"{old} -> {new}")
-        )
+        mark, style, text = "~", "yellow", f"{old} -> {new}"
+        if old is None:
+            mark, style, text = "+", "green", f"{new}"
+        elif new is None:
+            mark, style, text = "-", "red", old
         lines.append(f"  {mark} {one_line(change.key)} {text}\n", style=style)
     lines.rstrip()
     return lines
 
 
 def overruled_changes(changes: Iterable[RuleChange], new: QuotaSet) -> Mapping[tuple[Entity, str], QuotaEntity]:
-    """Return, by entity and key, the rules that overrule quotas to be set for every client."""
+    """
+    Return the rules that overrule new quotas for every client, by the entity and the key of the new quota.
+
+    Args:
+        changes: The changed rules.
+        new: The quotas after the change.
+
+    """
     overruling = {kind.quota_key: overruling_rules(table) for kind, table in new.tables().items()}
-    return {
-        (change.entity, change.key): overruling[change.key][change.entity]
-        for change in changes
-        if change.new is not None and isinstance(change.entity, QuotaEntity) and change.entity in overruling[change.key]
-    }
+    overruled: dict[tuple[Entity, str], QuotaEntity] = {}
+    for change in changes:
+        if change.new is None or not isinstance(change.entity, QuotaEntity):
+            continue
+        rule = overruling[change.key].get(change.entity)
+        if rule is not None:
+            overruled[change.entity, change.key] = rule
+    return overruled
 
 
 def overruled_lines(overruled: Mapping[tuple[Entity, str], QuotaEntity]) -> Iterator[str]:
-    """Yield a line for each quota that would apply to no client, with the rule that does."""
+    """Yield a line for each quota that would apply to no client, with the rule that applies instead."""
     for (entity, key), rule in overruled.items():
         yield (
             f"! {key} of {entity.rule} would apply to no client: overruled by {rule.rule} for every client that "
@@ -114,15 +131,18 @@ def changes_json(
     ``misnamed`` is null for a rule whose name is not doubtful, and for a removed one. ``overruled_by`` is the rule that
     applies to every client in place of the new one.
     """
-    by = overruled or {}
-    return [
-        {
-            **change.as_json(),
-            "overruled_by": None if (rule := by.get((change.entity, change.key))) is None else rule.rule,
-            "misnamed": None if change.new is None else misnamed_view.as_json(doubtful.get(change.entity), connection),
-        }
-        for change in changes
-    ]
+    documents = []
+    for change in changes:
+        overruling_rule = (overruled or {}).get((change.entity, change.key))
+        misnamed = None if change.new is None else misnamed_view.as_json(doubtful.get(change.entity), connection)
+        documents.append(
+            {
+                **change.as_json(),
+                "overruled_by": None if overruling_rule is None else overruling_rule.rule,
+                "misnamed": misnamed,
+            }
+        )
+    return documents
 
 
 def as_json(
@@ -141,20 +161,7 @@ def as_json(
     """
     rows = None
     if affected is not None and (affected.clients or affected.addresses or not affected.incomplete):
-        rows = [
-            *map(_client_json, affected.clients),
-            *(
-                {
-                    "ip": impact.ip,
-                    "usage": impact.usage,
-                    **_limit_json("limit", impact.old_limit),
-                    **_limit_json("new_limit", impact.new_limit),
-                    "new_utilization": finite(impact.utilization_after),
-                    "held_back": impact.held_back,
-                }
-                for impact in affected.addresses
-            ),
-        ]
+        rows = [*map(_client_json, affected.clients), *map(_address_json, affected.addresses)]
     return {
         "changes": changes_json(changes, doubtful or {}, connection, overruled),
         "affected_total": None if rows is None else len(rows),
@@ -163,25 +170,40 @@ def as_json(
     }
 
 
+def _address_json(impact: IpImpact) -> dict[str, object]:
+    """Return an affected address for programs."""
+    return {
+        "ip": impact.ip,
+        "usage": impact.usage,
+        **_limit_json("limit", impact.old_limit),
+        **_limit_json("new_limit", impact.new_limit),
+        "new_utilization": finite(impact.utilization_after),
+        "held_back": impact.held_back,
+    }
+
+
 def _client_json(impact: Impact) -> dict[str, object]:
-    kind = impact.quota_type
-    old_limit, new_limit = (
-        None if rule is None else inf if rule.bound is None else kind.in_base_unit(rule.bound)
-        for rule in (impact.old_rule, impact.new_rule)
-    )
-    rule = impact.new_rule and impact.new_rule.entity
+    """Return an affected client for programs."""
+    new_entity = None if impact.new_rule is None else impact.new_rule.entity
     return {
         "user": impact.user,
         "client_id": impact.client_id,
-        "quota_type": kind.label,
+        "quota_type": impact.quota_type.label,
         "usage": impact.usage,
-        **_limit_json("limit", old_limit),
-        **_limit_json("new_limit", new_limit),
+        **_limit_json("limit", _limit_of(impact.quota_type, impact.old_rule)),
+        **_limit_json("new_limit", _limit_of(impact.quota_type, impact.new_rule)),
         "new_utilization": finite(impact.utilization_after),
         "held_back": impact.held_back,
-        "new_rule": rule and rule.rule,
+        "new_rule": None if new_entity is None else new_entity.rule,
         "window_restarts": impact.window_restarts,
     }
+
+
+def _limit_of(quota_type: QuotaType, resolution: Resolution | None) -> float | None:
+    """Return the limit of a rule in the unit of the metrics; infinity without a limit, None if the rule is unknown."""
+    if resolution is None:
+        return None
+    return inf if resolution.bound is None else quota_type.in_base_unit(resolution.bound)
 
 
 def _limit_json(name: str, limit: float | None) -> dict[str, object]:
@@ -193,13 +215,11 @@ def _limit_json(name: str, limit: float | None) -> dict[str, object]:
 
 
 def _affected(affected: Affected | None, max_rows: int) -> Iterator[RenderableType]:
+    """Yield a table of the affected entities, and notes below it."""
     if affected is None:
         yield Text(_UNKNOWN, style="dim")
         return
-    rows = [
-        *map(_client, affected.clients),
-        *map(_address, affected.addresses),
-    ]
+    rows = [*map(_client_cells, affected.clients), *map(_address_cells, affected.addresses)]
     if not rows:
         yield Text(_NONE_READ if affected.incomplete else _NONE_AFFECTED, style="dim")
     elif max_rows:
@@ -224,27 +244,32 @@ def _affected(affected: Affected | None, max_rows: int) -> Iterator[RenderableTy
         yield Text("* counted from scratch: its window starts empty, its bucket full", style="dim")
 
 
-def _client(impact: Impact) -> Iterator[Text]:
+def _client_cells(impact: Impact) -> Iterator[Text]:
+    """Yield the cells of an affected client."""
     kind, usage = impact.quota_type, impact.usage
-    unlimited = impact.new_rule is not None and impact.new_rule.bound in (None, inf)
+    is_unlimited = impact.new_rule is not None and impact.new_rule.bound in (None, inf)
     name = entity_name(impact.user, impact.client_id)
     yield Text(f"{name} *" if impact.window_restarts else name)
     yield Text(type_name(kind))
     yield Text("?" if usage is None else measured(kind, usage, impact.limit_after))
     yield Text(_bound(kind, impact.old_rule))
     yield Text(_bound(kind, impact.new_rule))
-    yield _then(impact, limited=not unlimited)
-    parts = "client-id" if impact.user else "user"
-    yield Text(f"that of each {parts} or pair" if impact.new_rule is None else rule_name(impact.new_rule))
+    yield _utilization_after(impact, limited=not is_unlimited)
+    if impact.new_rule is None:
+        yield Text(f"that of each {'client-id' if impact.user else 'user'} or pair")
+    else:
+        yield Text(rule_name(impact.new_rule))
 
 
 def _bound(kind: QuotaType, resolution: Resolution | None) -> str:
+    """Return the limit of a rule as text."""
     if resolution is None:
         return UNKNOWN_NUMBER
     return UNLIMITED if resolution.bound is None else amount(kind, resolution.bound)
 
 
-def _address(impact: IpImpact) -> Iterator[Text]:
+def _address_cells(impact: IpImpact) -> Iterator[Text]:
+    """Yield the cells of an affected address."""
     limits = (
         UNKNOWN_NUMBER if limit is None else amount(None, limit) for limit in (impact.old_limit, impact.new_limit)
     )
@@ -252,16 +277,16 @@ def _address(impact: IpImpact) -> Iterator[Text]:
     yield Text("connect")
     yield Text("?" if impact.usage is None else amount(None, impact.usage))
     yield from map(Text, limits)
-    yield _then(impact, limited=impact.new_limit != inf)
+    yield _utilization_after(impact, limited=impact.new_limit != inf)
     yield Text()
 
 
-def _then(impact: Impact | IpImpact, *, limited: bool) -> Text:
+def _utilization_after(impact: Impact | IpImpact, *, limited: bool) -> Text:
     """
     Return the utilization under the new limit as text.
 
-    Without a limit there is none. It is unknown if the limit or the usage is unknown, and a lower bound for a client
-    held back now.
+    It does not apply without a limit. It is unknown if the limit or the usage is unknown, and a lower bound for a
+    client that is held back now.
     """
     ratio = impact.utilization_after
     if ratio is None:

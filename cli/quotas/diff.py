@@ -47,6 +47,7 @@ class DiffCommand(Command):
 
 @contextmanager
 def _misuse_is_an_error() -> Iterator[None]:
+    """Give usage errors of the block the exit code 1."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Rules of `quotascope quotas list` in the terminal and as JSON."""
+"""Shows the rules of `quotascope quotas list` in the terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -41,18 +41,21 @@ _MOST_NAMES = 100
 
 
 def in_order(rules: Iterable[RuleUsage], *, by_use: bool) -> list[RuleUsage]:
-    """Return rules with the one that applies to a client above the others that fit it, or with the fullest first."""
+    """Return rules by the order of precedence, or by their utilization, the highest first and unknown ones last."""
     if by_use:
-        return sorted(rules, key=lambda r: (r.fullest is None, -(r.fullest or 0.0)))
+        return sorted(rules, key=lambda rule: (rule.fullest is None, -(rule.fullest or 0.0)))
     return sorted(rules, key=lambda rule: (rank(rule.entity), rule.key))
 
 
 def as_table(rules: Sequence[RuleUsage], near_limit: float | None, teams: TeamFinder | None = None) -> RenderableType:
     """
-    Return a row for each rule, whose last columns are the entities under it.
+    Return a table of the rules with the entities under them, and a summary.
 
-    An entity is near its limit if its utilization is at least ``near_limit``; None leaves these columns out. With
-    ``teams``, a column has the teams of the entities.
+    Args:
+        rules: The rules.
+        near_limit: Utilization from which an entity is near its limit. None leaves out the entities.
+        teams: Finds the teams of the entities; None leaves out the teams.
+
     """
     if not rules:
         return Text("no quota is configured: no client is limited")
@@ -94,14 +97,17 @@ def as_table(rules: Sequence[RuleUsage], near_limit: float | None, teams: TeamFi
 
 
 def _use(rule: RuleUsage, near_limit: float) -> Iterator[RenderableType]:
-    """Yield bar, percentage and names of a rule; unknown differs from zero and from unlimited."""
+    """Yield the cells of a rule's bar, percentage and names; unknown differs from zero and from unlimited."""
     if rule.fullest is None:
-        style, used = "dim", NOT_APPLICABLE if rule.hits == () or rule.value == inf else UNKNOWN_NUMBER
+        does_not_apply = rule.hits == () or rule.value == inf
+        style, used = "dim", NOT_APPLICABLE if does_not_apply else UNKNOWN_NUMBER
     else:
         pressure = rule.pressure or rule.fullest
-        near = "yellow" if pressure >= near_limit else "green"
-        style = "red" if pressure >= 1 or rule.throttled else near
-        used = percent(rule.fullest)
+        style, used = "green", percent(rule.fullest)
+        if pressure >= 1 or rule.throttled:
+            style = "red"
+        elif pressure >= near_limit:
+            style = "yellow"
     yield UsageBar(rule.fullest, style)
     yield Text(used, style)
     if rule.hits is None:
@@ -134,7 +140,7 @@ def _teams(rule: RuleUsage, teams: TeamFinder) -> RenderableType:
 
 
 def _listed(names: Iterable[str]) -> list[str]:
-    """Return names, each once, `_MOST_NAMES` first; an ellipsis stands for others."""
+    """Return the first `_MOST_NAMES` distinct names, and an ellipsis for others."""
     listed: dict[str, None] = {}
     for name in names:
         if name not in listed and len(listed) == _MOST_NAMES:
@@ -170,9 +176,9 @@ def as_json(
 
 
 def _hit(hit: Hit, teams: TeamFinder | None) -> dict[str, object]:
+    """Return an entity or address under a rule for programs."""
     if isinstance(hit, IpUsage):
-        who: dict[str, object] = {"broker": hit.broker, "ip": hit.ip, "usage": hit.rate}
-        return {**who, "utilization": finite(hit.used)}
+        return {"broker": hit.broker, "ip": hit.ip, "usage": hit.rate, "utilization": finite(hit.used)}
     entity = hit.entity
     return {
         "broker": entity.broker,

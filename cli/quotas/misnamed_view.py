@@ -1,4 +1,4 @@
-"""Rules that apply to no client by their name, in `quotascope quotas` and `quotascope doctor`."""
+"""Shows rules that apply to no client because of their name, in `quotascope quotas` and `quotascope doctor`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,15 @@ MOST: Final = 5
 def of_changes(
     changes: Iterable[RuleChange], present: QuotaSet, snapshot: Snapshot | None
 ) -> Mapping[Entity, Misnamed]:
-    """Return the misnamed rules among those to be set, as far as the measured names are known."""
+    """
+    Return the misnamed rules among new rules, by entity.
+
+    Args:
+        changes: The changes of rules.
+        present: The rules of the cluster.
+        snapshot: The measured names; None if they are unknown.
+
+    """
     from quotascope.exporter.diagnosis.misnamed import measured_names, misnamed
 
     new_rules: dict[Entity, dict[str, float]] = {}
@@ -29,7 +37,7 @@ def of_changes(
 
 
 def lines(rules: Collection[Misnamed], connection: Sequence[str]) -> Iterator[str]:
-    """Yield sentences, each with its commands below it; a terminal must not wrap a command."""
+    """Yield a sentence about each misnamed rule, and its commands below. A terminal must not wrap a command."""
     from quotascope.exporter.untrusted import one_line
 
     for rule in [*rules][:MOST]:

@@ -34,12 +34,13 @@ Key = TypeVar("Key", bound=Hashable)
 
 MOST_NUMBERS: Final = 500_000
 """Most numbers of one source: those of 80,000 clients under quotas of each type."""
-_LEAST_NUMBERS: Final = 50_000
-"""Fewest numbers that all sources together may have, however little memory there is."""
-_NOWHERE: Final = -1
+_FEWEST_NUMBERS: Final = 50_000
+"""Numbers that all sources together may have, however little memory there is."""
+_UNUSED: Final = -1
+"""Place of a number that is not used."""
 _MOST_IDS: Final = 5
-"""Node ids that a message names."""
-_OF_NODE: Final = "StartTimeMs"
+"""Most node ids that a message names."""
+_NODE_ATTRIBUTE: Final = "StartTimeMs"
 """The attribute of the MBean that has the node id in its name."""
 
 
@@ -77,30 +78,30 @@ class Source(Protocol):
 
 class DetectedSource:
     """
-    Reads a node through an agent of which only the URL is known: in the first way that works, as long as it works.
+    Reads a node by the one of two sources that understands its agent, if only the URL of the agent is known.
 
-    Only an answer that cannot be understood is a reason to try the other way: a node that is down, or refuses
-    credentials, would do the same again.
+    It tries the other source only if an answer cannot be understood. If a node is down or refuses credentials, the
+    other source would fail, too.
 
     Args:
-        first: The likelier way.
-        second: The other one, at the same address and under the same name.
-        timeout_seconds: Longest read, in both ways together.
+        likely: The likelier source.
+        other: The other source, at the same address and under the same name.
+        timeout_seconds: Longest read by both sources together.
 
     """
 
-    def __init__(self, likely: Source, second: Source, timeout_seconds: float = 60.0) -> None:
+    def __init__(self, likely: Source, other: Source, timeout_seconds: float = 60.0) -> None:
         self._timeout_seconds = timeout_seconds
         self.name, self.node_id = likely.name, likely.node_id
-        self._likely, self._other = likely, second
+        self._likely, self._other = likely, other
 
     @property
     def dialect(self) -> str:
-        """The label ``dialect``: that of the likelier way, as far as it is known."""
+        """The label ``dialect``: that of the source that worked last, or of the likelier one."""
         return self._likely.dialect
 
     async def read(self) -> BeanTable:
-        """Return the quota beans as they are now. Raises ``SourceError``: the one of the likelier way."""
+        """Return the quota beans as they are now. Raises the ``SourceError`` of the likelier source."""
         ends = asyncio.get_running_loop().time() + self._timeout_seconds
         try:
             return await self._likely.read()
@@ -123,65 +124,63 @@ class Numbers:
     """
     Bounds the numbers of all sources together, so that they fit into the memory of this process.
 
-    Where there are too many, the sources with the most numbers lose theirs, so that a source with few is read however
-    many others send.
+    If there are too many, the sources with the most numbers lose their room. So a source with few numbers is read
+    however many others send.
     """
 
     def __init__(self, max_numbers: int) -> None:
-        self._most = max_numbers
-        self._of = WeakKeyDictionary[object, int]()
+        self._max_numbers = max_numbers
+        self._counts = WeakKeyDictionary[object, int]()
+        """Numbers of each owner."""
         self._lock = Lock()
 
     def ask(self, owner: object, count: int) -> None:
         """
-        Take room for a number of values of an owner, in place of its earlier room.
+        Reserve room for ``count`` numbers of an owner, in place of its earlier room.
 
-        Raises ``SourceUnreadable`` when there is none, and no other owner has more.
+        Raises ``SourceUnreadable`` if there is no room, and no other owner has more numbers.
         """
         with self._lock:
-            numbers_by_owner = {
-                other_owner: number for other_owner, number in self._of.items() if other_owner is not owner
-            }
-            free = self._most - count - sum(numbers_by_owner.values())
-            while free < 0 and numbers_by_owner:
-                largest = max(numbers_by_owner, key=numbers_by_owner.__getitem__)
-                if numbers_by_owner[largest] <= count:  # of two owners with equally many, the first keeps its room
-                    self._of.pop(owner, None)
+            other_counts = {other: number for other, number in self._counts.items() if other is not owner}
+            free = self._max_numbers - count - sum(other_counts.values())
+            while free < 0 and other_counts:
+                largest = max(other_counts, key=other_counts.__getitem__)
+                if other_counts[largest] <= count:  # of two owners with equally many, the first keeps its room
+                    self._counts.pop(owner, None)
                     raise SourceUnreadable(
                         f"the answer holds {count:,} quota values, and all sources have more than the "
-                        f"{self._most:,} that fit into this process's "
+                        f"{self._max_numbers:,} that fit into this process's "
                         "memory: it has the most. Is this a metrics agent, and of one node? If so, give quotascope "
                         "more memory"
                     )
-                free += numbers_by_owner.pop(largest)
-                del self._of[largest]  # this owner is refused when it is read again
-            self._of[owner] = count
+                free += other_counts.pop(largest)
+                del self._counts[largest]  # the next read of this owner is refused
+            self._counts[owner] = count
 
     def release(self, owner: object) -> None:
         """Give back the room of an owner that no longer reads."""
         with self._lock:
-            self._of.pop(owner, None)
+            self._counts.pop(owner, None)
 
 
-NUMBERS: Final = Numbers(max(_LEAST_NUMBERS, numbers_within(limit_bytes() or machine_bytes())))
+NUMBERS: Final = Numbers(max(_FEWEST_NUMBERS, numbers_within(limit_bytes() or machine_bytes())))
 
 
 class LayoutTracker(Generic[Key]):
     """
     Keeps the layout of one source from read to read.
 
-    A source has ``MOST_NUMBERS`` at most: each costs a kilobyte, here and in the join.
+    A source has ``MOST_NUMBERS`` at most, since a number costs a kilobyte, here and in the join.
 
-    As long as the keys are the same, in any order, the layout is the same object and
-    only numbers move. When keys come or go, the other columns stay in their places, except those
-    that fill a gap. A key that disappeared is forgotten, so that memory is bounded by
-    the last answer.
+    As long as the keys are the same, in any order, the layout is the same object. When keys come or go, the other
+    columns stay in their places, except columns that fill a gap. A key that disappeared is forgotten, so that the last
+    answer bounds the memory.
 
     Args:
-        columns_of: A column for each number of a key, or None for a number that is not used.
-        named: The text of a key, for messages.
-        factor_of: Factor from the numbers of a key to Kafka's unit.
-        columns_of_all: Does what ``columns_of`` does for many keys, where that is faster than one by one.
+        columns_of: Function that returns the column of each number of a key, None for a number that is not used.
+        named: Function that returns the text of a key, for messages.
+        factor_of: Function that returns the factor from the numbers of a key to Kafka's unit.
+        columns_of_all: Function that returns the results of ``columns_of`` for many keys; None to call that.
 
     """
 
@@ -202,13 +201,13 @@ class LayoutTracker(Generic[Key]):
         self._order: list[Key] = []
         """The keys of the last answer."""
         self._targets: NDArray[np.intp] = np.empty(0, np.intp)
-        """Places in the layout of the numbers of these keys."""
-        self._repeated: NDArray[np.intp] = np.empty((2, 0), np.intp)
-        """Pairs of numbers that share a place."""
+        """Places in the layout of the numbers of the last answer, in their order."""
+        self._pairs: NDArray[np.intp] = np.empty((2, 0), np.intp)
+        """Indexes of numbers that share a place: of the first ones and of the second ones."""
         self._places: dict[Key, list[int]] = {}
-        """Places of the numbers of each key, in a list of its own."""
-        self._columns: dict[tuple[Bean, str], int] = {}
-        """The place of each column by bean and attribute; several keys may have the same."""
+        """Places of the numbers of each key. Each key has a list of its own."""
+        self._place_of_column: dict[tuple[Bean, str], int] = {}
+        """Places of columns by bean and attribute. Several keys may have the same column."""
 
     def close(self) -> None:
         """Release the space that is reserved for its numbers."""
@@ -216,9 +215,14 @@ class LayoutTracker(Generic[Key]):
 
     def place(self, keys: list[Key], values: Sequence[float] | NDArray[np.float64]) -> tuple[BeanLayout, array[float]]:
         """
-        Return the layout of ``keys``, and ``values`` in its order; ``values`` come one key after the other.
+        Return the layout of an answer, and its numbers in the order of the layout.
 
-        Raises ``SourceUnreadable`` when there are too many, or two that contradict each other.
+        Raises ``SourceUnreadable`` if there are too many numbers, or if two of them contradict each other.
+
+        Args:
+            keys: The keys of the answer.
+            values: The numbers of the first key, then of the second, and so on.
+
         """
         if len(values) > MOST_NUMBERS:
             raise SourceUnreadable(
@@ -244,39 +248,38 @@ class LayoutTracker(Generic[Key]):
             places = chain.from_iterable(filter(None, places_of_keys))
             self._targets = np.fromiter(places, np.intp, len(values))
             self._order = keys
-            self._repeated = self._pairs()
+            self._pairs = self._find_pairs()
             self._refuse_two_units()
-        if self._repeated.size:
+        if self._pairs.size:
             self._refuse_contradiction(np.asarray(values, np.float64))
         numbers = array("d", [nan]) * (len(self._layout.columns) + 1)
         np.frombuffer(numbers)[self._targets] = values
         numbers.pop()  # the place where numbers without a use were written
         return self._layout, numbers
 
-    def _pairs(self) -> NDArray[np.intp]:
-        """Return the numbers that share a place, each with the one before it."""
-        used = self._targets >= 0
-        if np.count_nonzero(used) == len(self._layout.columns):  # each column has at least one number
+    def _find_pairs(self) -> NDArray[np.intp]:
+        """Return the indexes of numbers that share a place, as in ``_pairs``."""
+        is_used = self._targets >= 0
+        if np.count_nonzero(is_used) == len(self._layout.columns):  # each column has at least one number
             return np.empty((2, 0), np.intp)
         order = np.argsort(self._targets, kind="stable")
-        order = order[used[order]]
+        order = order[is_used[order]]
         is_shared = self._targets[order[1:]] == self._targets[order[:-1]]
         return np.stack([order[:-1][is_shared], order[1:][is_shared]])
 
     def _refuse_two_units(self) -> None:
         """
-        Raise ``SourceUnreadable`` when two numbers of one place are in different units.
+        Raise ``SourceUnreadable`` if two numbers of one place are in different units.
 
-        A rule that does not convert its number is as likely as one that does.
+        It is unknown which of the two rules converts its number.
         """
-        if not self._repeated.size:
+        if not self._pairs.size:
             return
-        keys = [key for key in self._order for _ in self._places[key]]
-        for first_number, second in self._repeated.T.tolist():
-            if keys[first_number] != keys[second] and self._factor_of(keys[first_number]) != self._factor_of(
-                keys[second]
-            ):
-                first_text, second_text = (shown(self._named(keys[number])) for number in (first_number, second))
+        key_of_number = [key for key in self._order for _ in self._places[key]]
+        for first_number, second_number in self._pairs.T.tolist():
+            first, second = key_of_number[first_number], key_of_number[second_number]
+            if first != second and self._factor_of(first) != self._factor_of(second):
+                first_text, second_text = shown(self._named(first)), shown(self._named(second))
                 self._order = []
                 raise SourceUnreadable(
                     f"the answer has one number in two units, {first_text} and {second_text}: leave one of them in "
@@ -287,18 +290,18 @@ class LayoutTracker(Generic[Key]):
 
     def _refuse_contradiction(self, values: NDArray[np.float64]) -> None:
         """
-        Raise ``SourceUnreadable`` when two numbers of one place differ.
+        Raise ``SourceUnreadable`` if two numbers of one place differ.
 
         Their order does not show which of them is right.
         """
-        values_before, values_after = values[self._repeated]
-        differ = np.flatnonzero(~((values_before == values_after) | (np.isnan(values_before) & np.isnan(values_after))))
-        if not differ.size:
+        firsts, seconds = values[self._pairs]
+        differing = np.flatnonzero(~((firsts == seconds) | (np.isnan(firsts) & np.isnan(seconds))))
+        if not differing.size:
             return
-        first_number, second = self._repeated[:, differ[0]].tolist()
+        first_number, second_number = self._pairs[:, differing[0]].tolist()
         keys = [key for key in self._order for _ in self._places[key]]
         column = self._layout.columns[self._targets[first_number]]
-        texts = [f"{shown(self._named(keys[number]))} {values[number]:g}" for number in (first_number, second)]
+        texts = [f"{shown(self._named(keys[number]))} {values[number]:g}" for number in (first_number, second_number)]
         bean = ",".join(f"{key}={value}" for key, value in column.bean.properties)
         raise SourceUnreadable(
             f"the answer has two values of one number, {texts[0]} and {texts[1]} (both mean {column.attribute} of "
@@ -307,41 +310,51 @@ class LayoutTracker(Generic[Key]):
         )
 
     def _replace(self, removed: Iterable[Key], added: Iterable[tuple[Key, Sequence[BeanColumn | None]]]) -> None:
-        """Forget keys and add others: new columns fill the gaps first, then the last columns fill the rest."""
+        """Forget keys and add others. New columns fill the gaps; the last columns move to the gaps that remain."""
         columns: list[BeanColumn | None] = list(self._layout.columns)
-        gaps = {place for key in removed for place in self._places.pop(key)} - {_NOWHERE}
+        gaps = {place for key in removed for place in self._places.pop(key)} - {_UNUSED}
         used = chain.from_iterable(self._places.values() if gaps else ())
         gaps.difference_update(used)
         free = sorted(gaps, reverse=True)
         for gap in free:
-            del self._columns[self._layout.columns[gap][:2]]
+            del self._place_of_column[self._layout.columns[gap][:2]]
             columns[gap] = None
-        self._take_in(added, columns, free)
+        self._add(added, columns, free)
         moved = {}
         for gap in reversed(free):
             while columns and columns[-1] is None:
                 columns.pop()
-            if gap < len(columns) and (last_column := columns.pop()):
-                columns[gap], self._columns[last_column[:2]] = last_column, gap
-                moved[len(columns)] = gap
+            if gap < len(columns):
+                last_column = columns.pop()
+                if last_column is not None:
+                    columns[gap], self._place_of_column[last_column[:2]] = last_column, gap
+                    moved[len(columns)] = gap
         if moved:
             for places in self._places.values():
                 places[:] = [moved.get(place, place) for place in places]
         self._layout = BeanLayout(tuple(filter(None, columns)))
 
-    def _take_in(
+    def _add(
         self,
         added: Iterable[tuple[Key, Sequence[BeanColumn | None]]],
         columns: list[BeanColumn | None],
         free: list[int],
     ) -> None:
-        """Place the columns of new keys in ``free`` places, the last of these first."""
-        place_of, end = self._columns.setdefault, len(columns)
+        """
+        Add the columns of new keys.
+
+        Args:
+            added: The keys and their columns.
+            columns: The columns of the layout by place, which gets the new columns.
+            free: The free places, descending, which loses the places that are filled.
+
+        """
+        place_of, end = self._place_of_column.setdefault, len(columns)
         for key, columns_of_key in added:
             places_of_key = self._places[key] = []
             for column in columns_of_key:
                 if column is None:
-                    places_of_key.append(_NOWHERE)
+                    places_of_key.append(_UNUSED)
                     continue
                 new_place = free[-1] if free else end
                 place = place_of(column[:2], new_place)
@@ -354,12 +367,12 @@ class LayoutTracker(Generic[Key]):
 
 
 def reported_ids(layout: BeanLayout) -> list[str]:
-    """Return the ids of the nodes that report theirs among these beans, in order; from one agent, at most one."""
+    """Return the node ids that the beans report, in order. A layout of one agent has one id at most."""
     ids = {
         column.bean.get("id") or ""
         for column in layout.columns
         # the attribute first: there are tens of thousands of columns, and few of that name
-        if column.attribute == _OF_NODE and column.bean.get("type") == "app-info"
+        if column.attribute == _NODE_ATTRIBUTE and column.bean.get("type") == "app-info"
     }
     # Kafka's are whole numbers of 32 bits; anything else is the id of something else
     return sorted(filter(re.compile(r"[0-9]{1,10}").fullmatch, ids), key=int)
@@ -367,9 +380,9 @@ def reported_ids(layout: BeanLayout) -> list[str]:
 
 class NodeId:
     """
-    The node id of one source: the one that the node itself reports, or else the configured one.
+    Finds the node id of one source: the configured one, or else the one that the node itself reports.
 
-    A node reports it in the name of the MBean ``kafka.server:type=app-info,id=N``; not every dialect passes that on.
+    A node reports it in the name of the MBean ``kafka.server:type=app-info,id=N``, which some dialects leave out.
     """
 
     def __init__(self, configured: str | None) -> None:
@@ -379,10 +392,10 @@ class NodeId:
 
     def of(self, layout: BeanLayout) -> str:
         """
-        Return the node id.
+        Return the node id of an answer with this layout.
 
-        Raises ``SourceUnreadable`` when there is none, when there are several, or the node reports another one than is
-        configured.
+        Raises ``SourceUnreadable`` if there is none, if there are several, or if the node reports another one than the
+        configured one.
         """
         if layout is not self._layout:
             self._layout, self._reported = layout, reported_ids(layout)
@@ -411,9 +424,9 @@ class NodeId:
 
 class CoverageTracker:
     """
-    Finds out what a source can show, once for each layout.
+    Finds the coverage of a source's answers, once for each layout.
 
-    Columns that are also in the layout before are not examined again.
+    Columns that the previous layout has, too, are not examined again.
 
     Args:
         complete: Value of `Coverage.complete`.
@@ -451,7 +464,7 @@ class CoverageTracker:
             self._counts.subtract(_kinds_of([old_columns[index] for index in changed if index < len(old_columns)]))
             self._counts.update(_kinds_of([new_columns[index] for index in changed if index < len(new_columns)]))
             self._columns = new_columns
-            self._coverage = self._made(unplaced)
+            self._coverage = self._make_coverage(unplaced)
             self._layout = layout
         elif unplaced != self._coverage.unplaced:
             self._coverage = replace(self._coverage, unplaced=unplaced)
@@ -459,25 +472,28 @@ class CoverageTracker:
             self._coverage = replace(self._coverage, labels_of_page=labels_of_page, in_seconds=in_seconds)
         return self._coverage
 
-    def _made(self, unplaced: Unplaced | None) -> Coverage:
+    def _make_coverage(self, unplaced: Unplaced | None) -> Coverage:
+        """Return the coverage of the present columns."""
         kinds: dict[QuotaType, set[EntityKind]] = defaultdict(set)
-        of_meaning: dict[Meaning | Family, set[QuotaType]] = defaultdict(set)
+        types_by_meaning: dict[Meaning | Family, set[QuotaType]] = defaultdict(set)
         tagged = connections = False
         for (quota_type, meaning, is_open, kind), count in self._counts.items():
-            if count and quota_type is None:
+            if not count:
+                continue
+            if quota_type is None:
                 connections |= meaning in _CONNECTIONS
-            elif count and quota_type is not None:
-                of_meaning[meaning].add(quota_type)
-                tagged |= is_open
-                if kind is not None:
-                    kinds[quota_type].add(kind)
+                continue
+            types_by_meaning[meaning].add(quota_type)
+            tagged |= is_open
+            if kind is not None:
+                kinds[quota_type].add(kind)
         return Coverage(
-            kinds={quota_type: frozenset(of_type) for quota_type, of_type in kinds.items()},
+            kinds={quota_type: frozenset(kinds_of_type) for quota_type, kinds_of_type in kinds.items()},
             tagged=tagged,
-            usages=frozenset(of_meaning[Meaning.USAGE]),
-            throttle_times=frozenset(of_meaning[Meaning.THROTTLE_TIME]),
-            tokens=bool(of_meaning[Meaning.TOKENS]),
-            queues=frozenset(of_meaning[Meaning.DELAY_QUEUE_SIZE]),
+            usages=frozenset(types_by_meaning[Meaning.USAGE]),
+            throttle_times=frozenset(types_by_meaning[Meaning.THROTTLE_TIME]),
+            tokens=bool(types_by_meaning[Meaning.TOKENS]),
+            queues=frozenset(types_by_meaning[Meaning.DELAY_QUEUE_SIZE]),
             connections=connections,
             complete=self._complete,
             alike=self._alike,
@@ -493,15 +509,16 @@ _NOTHING: Final[_Kind] = (None, Meaning.STARTED_AT, False, None)
 
 def _kinds_of(columns: Sequence[BeanColumn]) -> Counter[_Kind]:
     """Return the number of columns of each kind."""
-    # By identity, one step for all columns: hashing the attributes and beans of each would cost more than all else.
+    # Attributes and beans are counted by identity, since hashing them would take longer than everything else.
     beans = [bean for bean, _, _ in columns]
     attributes = [mapped or attribute_of(BeanColumn(bean, name)) for bean, name, mapped in columns]
-    name_numbers = {place: _names_of(bean) for place, bean in dict(zip(map(id, beans), beans, strict=True)).items()}
-    counts = Counter(zip(map(id, attributes), map(name_numbers.__getitem__, map(id, beans)), strict=True))
-    by_identity = dict(zip(map(id, attributes), attributes, strict=True))
+    bean_by_id = dict(zip(map(id, beans), beans, strict=True))
+    attribute_by_id = dict(zip(map(id, attributes), attributes, strict=True))
+    names_by_id = {bean_id: _names_of(bean) for bean_id, bean in bean_by_id.items()}
+    counts = Counter(zip(map(id, attributes), map(names_by_id.__getitem__, map(id, beans)), strict=True))
     kinds = Counter[_Kind]()
-    for (place, names), count in counts.items():
-        attribute, kind = by_identity[place], None
+    for (attribute_id, names), count in counts.items():
+        attribute, kind = attribute_by_id[attribute_id], None
         if attribute is None:
             kinds[_NOTHING] += count
             continue
