@@ -1,7 +1,7 @@
 """
-The quota that applies to a user and a client-id, and the reason: as values, as JSON and in words.
+Explains the quota that applies to a user and a client-id: as values, as JSON and in words.
 
-The terminal, the page and the API show the same.
+The terminal, the page and the API show the same explanation.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class LevelRule:
     level: Level
     entity: QuotaEntity
     bound: float | None
-    """Its quota in Kafka's unit; None when none is configured."""
+    """Its quota in Kafka's unit; None if none is configured."""
     applies: bool = True
-    """False at the levels with a client-id for a client that sends none: such a client escapes them (KIP-55)."""
+    """False for a level with a client-id, if the client sends none: it escapes such quotas (KIP-55)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,21 +51,22 @@ class Explanation:
     """The rule that would apply if the deciding rule were removed; None when no rule decides."""
     measured_as: tuple[str | None, str | None] | None
     """
-    User and client-id under which the broker measures; empty for a dimension that it does not separate, None when it
-    does not measure.
+    User and client-id under which the broker measures the client; None if it does not measure it.
 
-    A name is None when each user, or each client, has its own.
+    A name that the broker does not distinguish is empty. A name is None if every user, or every client-id, is measured
+    separately.
     """
     by_client: bool = False
-    """True if the broker measures those clients of the user that send a client-id by it."""
+    """True if the broker measures clients of the user that send a client-id by their client-id."""
     overruled: bool = False
     """True if a custom quota callback decides on every node, so that no limit is known."""
     unenforced: str | None = None
-    """Why a quota of this type has no effect in this cluster, None where it has."""
+    """The reason why a quota of this type has no effect in this cluster; None if it has."""
     shared: Mapping[str, float] = field(default_factory=dict)
     """
-    By node the limit that Strimzi's quotas plugin sets to all its clients but the excluded ones together, in Kafka's
-    unit; infinite when unlimited.
+    Limits of Strimzi's quotas plugin by node, in Kafka's unit; infinite if unlimited.
+
+    All clients of the node share the limit, except the excluded ones.
     """
 
     hidden_on: tuple[str, ...] = ()
@@ -83,14 +84,14 @@ def explain(
     limits: Limits, user: str | None, client_id: str | None, nodes: Iterable[NodeUsage] = ()
 ) -> list[Explanation]:
     """
-    Return the explanation for each quota type. Needs no traffic: it follows from the configured quotas alone.
+    Return the explanation for each quota type, which depends on the configured quotas and not on traffic.
 
     Args:
-        limits: the configured quotas.
-        user: the principal's name; None for any user that no quota names.
-        client_id: name that the client sends; empty for a client that sends none, None for any client-id that no quota
-            names.
-        nodes: reports of the nodes about themselves, which may hold limits of Strimzi's quotas plugin.
+        limits: The configured quotas.
+        user: The principal's name; None for any user that no quota names.
+        client_id: The name that the client sends; empty for a client that sends none, None for any client-id that no
+            quota names.
+        nodes: The reports of the nodes about themselves, which may have limits of Strimzi's quotas plugin.
 
     """
     tables = [limits.rules.get(kind, QuotaRules()) for kind in QuotaType]
@@ -132,7 +133,15 @@ def explain(
 
 
 def counting(explanations: Iterable[Explanation], user: str | None, client_id: str | None) -> Callable[[Entity], bool]:
-    """Return a function that decides whether the requests of a client are counted under a measured entity."""
+    """
+    Return a function from a measured entity to whether the requests of a client are counted under it.
+
+    Args:
+        explanations: The explanations for the client.
+        user: The principal's name; None for any.
+        client_id: The client-id; None for any.
+
+    """
     pairs = {kind: {(user or "", client_id or "")} for kind in QuotaType}
     users = set[tuple[QuotaType, str]]()
     for explanation in explanations:
@@ -151,9 +160,9 @@ def counting(explanations: Iterable[Explanation], user: str | None, client_id: s
 
 def user_of(limits: Limits, name: str) -> str:
     """
-    Return the user that a principal's string form such as ``User:alice`` means; any other name unchanged.
+    Return the user of a principal's string form such as ``User:alice``; any other name unchanged.
 
-    Kafka's quotas hold the name alone. A name that really begins with ``User:`` is one that some quota names.
+    Quotas have the name alone. A name that really begins with ``User:`` is recognized only if a quota names it.
     """
     names = {entity.user for rules in limits.rules.values() for entity in rules}
     return name if name in names else name.removeprefix(PRINCIPAL_TYPE)
@@ -161,9 +170,9 @@ def user_of(limits: Limits, name: str) -> str:
 
 def overruling(limits: Limits) -> dict[str, str]:
     """
-    Return the custom quota callback of each node that has one, by node id.
+    Return the classes of custom quota callbacks by node id.
 
-    It decides there instead of the configured quotas.
+    On these nodes, the callback decides instead of the configured quotas.
     """
     return {
         node_id: settings.quota_callback_class
@@ -176,11 +185,11 @@ def as_json(
     user: str | None, client_id: str | None, explanations: Iterable[Explanation], callbacks: Mapping[str, str]
 ) -> dict[str, object]:
     """
-    Return an explanation for programs; ``limit`` is in the units of the metrics, ``configured`` in Kafka's.
+    Return an explanation for programs.
 
-    ``limit_state`` says what a missing limit means. ``callbacks`` are the nodes on which a custom quota callback
-    decides instead, with its class: the explanation does not hold there. ``shared`` are the limits of Strimzi's
-    quotas plugin there, null when unlimited.
+    ``limit`` is in the units of the metrics, ``configured`` in Kafka's. ``limit_state`` tells unlimited from unknown.
+    ``callbacks`` has the nodes with a custom quota callback and its class: the explanation does not hold for them.
+    ``shared`` has the limits of Strimzi's quotas plugin by node, null if unlimited.
     """
     quotas = []
     for explanation in explanations:
@@ -221,19 +230,19 @@ def as_json(
 
 
 def asked_user(user: str | None) -> str:
-    """Return the user that an explanation is for."""
+    """Return the user of an explanation in words."""
     return "any user that no quota names" if user is None else spelled(user, None)
 
 
 def asked_client(client_id: str | None) -> str:
-    """Return the client-id that an explanation is for."""
+    """Return the client-id of an explanation in words."""
     if client_id is None:
         return "any client-id that no quota names"
     return spelled(None, client_id) if client_id else "no client-id"
 
 
 def level_text(entity: QuotaEntity, user: str | None, client_id: str | None) -> str:
-    """Return the client that a quota of a level is for; a name that the question gave is quoted as it is."""
+    """Return the clients of a quota of a level in words; names that stand for any name are replaced by words."""
     unnamed_user = user is None and isinstance(entity.user, str)
     if not unnamed_user and (client_id or not isinstance(entity.client_id, str)):
         return str(entity)
@@ -248,14 +257,14 @@ def level_text(entity: QuotaEntity, user: str | None, client_id: str | None) -> 
 
 
 def sentence(explanation: Explanation, user: str | None, client_id: str | None) -> str:
-    """Return the rule that applies for a quota type, the next one, and the clients that the broker counts together."""
+    """Return a sentence on the rule that applies, the rule that would apply without it, and the measured clients."""
     quota_type, decision = explanation.quota_type, explanation.decision
     name = f"{type_name(quota_type)}: "
     if explanation.shared:
-        return f"{name}{_shared(explanation)}"
+        return f"{name}{_shared_text(explanation)}"
     if explanation.overruled:
         return f"{name}unknown; a custom quota callback sets it on every node"
-    counted = _counted(explanation, user, client_id)
+    counted = _measured_text(explanation, user, client_id)
     if hidden := explanation.hidden_on:
         nodes = f"{'node' if len(hidden) == 1 else 'nodes'} {', '.join(map(shown, hidden))}"
         counted += f"; not visible here on {nodes}: it is not read, or its agent does not show it"
@@ -272,8 +281,8 @@ def sentence(explanation: Explanation, user: str | None, client_id: str | None) 
     return f"{name}{deciding_rule}; without it: {alternative}; {counted}"
 
 
-def _shared(explanation: Explanation) -> str:
-    """Return a sentence about the limits of Strimzi's quotas plugin, and its rule as it is configured."""
+def _shared_text(explanation: Explanation) -> str:
+    """Return a clause on the limits of Strimzi's quotas plugin, with the setting that has them."""
     kind, limits = explanation.quota_type, explanation.shared
     amounts = {node: _amount(kind, bound) for node, bound in limits.items()}
     if kind is QuotaType.CONTROLLER_MUTATION:
@@ -285,7 +294,8 @@ def _shared(explanation: Explanation) -> str:
     return f"{limits_by_node}, for all clients together except excluded principals ({rule})"
 
 
-def _counted(explanation: Explanation, user: str | None, client_id: str | None) -> str:
+def _measured_text(explanation: Explanation, user: str | None, client_id: str | None) -> str:
+    """Return a clause on the requests that the broker counts together."""
     name = asked_user(user)
     match explanation.measured_as:
         case None:
@@ -306,20 +316,24 @@ def _counted(explanation: Explanation, user: str | None, client_id: str | None) 
 
 
 def _amount(quota_type: QuotaType, bound: float | None) -> str:
+    """Return a quota in Kafka's unit as text."""
     return "unlimited" if bound is None or not isfinite(bound) else f"{bound:,.10g} {quota_type.unit.words}"
 
 
 def _state(resolution: Resolution) -> LimitState:
+    """Return whether a rule sets a limit."""
     return LimitState.UNLIMITED if resolution.bound in {None, inf} else LimitState.LIMITED
 
 
 def _json_resolution(quota_type: QuotaType, resolution: Resolution | None) -> dict[str, object] | None:
+    """Return the rule that applies for programs; None without one."""
     if resolution is None or resolution.entity is None:
         return None
     return _json_rule(quota_type, resolution.entity, resolution.bound)
 
 
 def _json_rule(quota_type: QuotaType, entity: QuotaEntity, bound: float | None) -> dict[str, object]:
+    """Return a rule for programs."""
     rule, level, rule_user, rule_client_id = rule_labels(entity)
     return {
         "rule": rule,

@@ -1,4 +1,4 @@
-"""The findings that a snapshot leads to: what keeps it from showing more, and what is in order."""
+"""Finds the problems that a snapshot shows, and the things that are in order."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def diagnose(snapshot: Snapshot) -> list[Finding]:
 
 def quota_findings(snapshot: Snapshot) -> Iterator[Finding]:
     """
-    Yield findings on whether quotas are configured, which ones decide, and whether clients are measured under them.
+    Yield findings on the configured quotas, the rules that apply, and the clients that are measured under them.
 
-    Nothing when no source can be read.
+    There are none if no source can be read.
     """
     if not any(source.up for source in snapshot.sources):
         return
@@ -131,15 +131,19 @@ def _idle_rules(snapshot: Snapshot, limits: Limits) -> Iterator[Finding]:
 
 def agent_findings(reads: Iterable[SourceRead], snapshot: Snapshot, *, discovers: bool = False) -> Iterator[Finding]:
     """
-    Yield findings on whether each agent can be read, the dialect that it speaks, and the numbers that it leaves out.
+    Yield findings on the agents: whether they can be read, their dialects, and the numbers that they leave out.
 
-    ``discovers`` is whether discovery looks for agents.
+    Args:
+        reads: The results of the sources.
+        snapshot: The snapshot of these results.
+        discovers: Whether discovery looks for agents.
+
     """
     limits = snapshot.limits
-    none = True
+    has_source = False
     mutations = limits.count(QuotaType.CONTROLLER_MUTATION.quota_key) if limits else 0
     for source_read in reads:
-        none, source, table = False, source_read.health, source_read.table
+        has_source, source, table = True, source_read.health, source_read.table
         if source.up and source.stand_by_of is not None:
             node = source.stand_by_of
             yield Catalog.SOURCE_STANDS_BY.found(source.name, node=node)
@@ -169,13 +173,13 @@ def agent_findings(reads: Iterable[SourceRead], snapshot: Snapshot, *, discovers
         elif unseen:
             names = ", ".join(map(type_name, unseen))
             yield Catalog.SOURCE_WITHOUT_QUEUES.found(source.name, types=names)
-    if none:
+    if not has_source:
         yield (Catalog.NO_SOURCE_FOUND if discovers else Catalog.NO_SOURCE).found()
     yield from _unread_brokers(snapshot)
 
 
 def discovery_findings(snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield a finding on whether each kind of discovery finds nodes."""
+    """Yield a finding for each kind of discovery: the nodes that it finds, or its error."""
     for discovery in snapshot.discoveries:
         if discovery.error is None:
             yield Catalog.DISCOVERY_WORKS.found(discovery.name, count=discovery.targets)
@@ -184,16 +188,13 @@ def discovery_findings(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def callback_classes(snapshot: Snapshot) -> Mapping[str, str | None]:
-    """
-    Return the custom quota callback of each node that has one, by node id.
-
-    Return None where only the tags of its beans show one.
-    """
+    """Return the classes of custom quota callbacks by node id; None if only the beans of a node show its callback."""
     callbacks: dict[str, str | None] = {node.broker: None for node in snapshot.nodes if node.quota_callback}
     return callbacks if snapshot.limits is None else callbacks | overruling(snapshot.limits)
 
 
 def _exporter(snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield findings on the configuration, the push and the background work of the exporter."""
     reload = snapshot.reload
     if reload is not None and reload.error is not None:
         yield Catalog.RELOAD_FAILED.found(error=reload.error)
@@ -210,6 +211,7 @@ def _exporter(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _sources(snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield findings on sources that fail, are late or stale, or leave something out."""
     if not snapshot.sources:
         discovers = bool(snapshot.discoveries)
         yield (Catalog.NO_SOURCE_FOUND if discovers else Catalog.NO_SOURCE).found()
@@ -229,7 +231,7 @@ def _sources(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _unread_brokers(snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield the brokers without a source. A source that fails may be theirs, and then is the cause to mend first."""
+    """Yield a finding on brokers without a source, unless a source fails that may be theirs."""
     brokers = snapshot.brokers_not_read
     if brokers and snapshot.sources and not snapshot.has_failing_source:
         yield Catalog.BROKERS_NOT_READ.found(
@@ -248,6 +250,7 @@ def _incomplete(source: SourceHealth, remark: str) -> Finding:
 
 
 def _limits(snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield findings on the Admin API, the configured limits and the releases of the brokers."""
     health, limits = snapshot.limits_health, snapshot.limits
     age, seconds = "", health.age_seconds(snapshot.taken_at)
     if limits is not None and seconds is not None:
@@ -268,7 +271,7 @@ def _limits(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _folded(snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield the entities that the metrics show only as a sum, or not at all, to bound the number of series."""
+    """Yield findings on entities that the metrics show only as a sum, or not at all, to bound the number of series."""
     folds, callbacks = snapshot.folds, snapshot.callbacks
     for finding, crowded in (
         (Catalog.ENTITIES_FOLDED, folds.crowded),
