@@ -172,7 +172,7 @@ class _Run:
             )
 
     def _reason(self, reading: Reading, outcome: Outcome) -> tuple[str, str]:
-        """Return why a reading is not shown, and what the agent makes of it."""
+        """Return the reason why a reading is not shown, and the reading with the series that the agent makes of it."""
         if outcome.rule is None:
             return outcome.reason, reading.text
         if outcome.reason:

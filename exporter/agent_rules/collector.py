@@ -59,7 +59,7 @@ class Outcome:
 
 
 def outcome_of(config: AgentConfig, reading: Reading) -> Outcome:
-    """Return what an agent makes of a reading. Raises ``ConfigError`` when its scrapes fail because of it."""
+    """Return the outcome of a reading in an agent. Raises ``ConfigError`` if the reading makes its scrapes fail."""
     reason = _left_out(config, reading)
     if reason:
         return Outcome(None, reason)

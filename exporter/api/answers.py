@@ -118,7 +118,7 @@ def health_document(snapshot: Snapshot, findings: Sequence[Finding] | None = Non
 
 
 def coverage_document(coverage: Coverage) -> CoverageDocument:
-    """Return what an agent can show, lists in the order of quota types and of kinds."""
+    """Return the coverage of an agent for programs, with lists in the order of quota types and of kinds."""
 
     def labels(quota_types: Container[QuotaType]) -> list[str]:
         return [quota_type.label for quota_type in QuotaType if quota_type in quota_types]

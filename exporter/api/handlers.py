@@ -88,7 +88,7 @@ class Api:
         return _json(encoded(openapi()))
 
     async def guide(self, _request: web.Request) -> web.Response:
-        """Return what there is, as text for assistants."""
+        """Return the paths and their parameters as text for assistants."""
         return web.Response(text=llms_txt())
 
     def _answer(self, name: str, parameters: Mapping[str, str]) -> Answer:  # noqa: PLR0911  # one for each path
@@ -123,7 +123,7 @@ def _check_names(name: str, parameters: Mapping[str, str]) -> None:
     """
     Raise ``InvalidQuery`` for a parameter that the path does not have.
 
-    With a filter ignored, an answer would be taken for what it is not.
+    An answer without the filter would be misleading.
     """
     allowed = ANSWERS[name][1]
     for parameter in parameters:

@@ -83,7 +83,7 @@ def filled(
     context: Mapping[str, object] | None = None,
 ) -> _Section:
     """
-    Return the section that a document and overrides make.
+    Return the section with the values of a document and of overrides.
 
     Raises ``ConfigError`` with all mistakes, those known as ``unknown`` first, then in the order of the file;
     ``context`` is for the validators of the model.
@@ -130,7 +130,7 @@ class Override:
 
 
 def environment_overrides(environ: Mapping[str, str]) -> tuple[list[Override], list[str]]:
-    """Return the values that the environment gives, and what is wrong with its names."""
+    """Return the values in the environment, and the problems of its names."""
     names = {variable(place): place for place in value_places()}
     overrides = [
         Override(place=place, value=environ[name], origin=name) for name, place in names.items() if name in environ

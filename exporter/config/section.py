@@ -134,7 +134,7 @@ class TlsConfig(Section):
 
 
 def matching(pattern: str, problem: str) -> AfterValidator:
-    """Return a check that a text matches as a whole; ``problem`` says what is wrong otherwise."""
+    """Return a check that a text matches a pattern as a whole; ``problem`` is the error of other texts."""
     expression = re.compile(pattern, re.ASCII | re.DOTALL)
 
     def check(text: str) -> str:
@@ -153,14 +153,14 @@ def comma_separated(value: object) -> object:
 
 
 def at_most_one(section: Section, *names: str) -> None:
-    """Raise ValueError when more than one of these keys is given."""
+    """Raise ValueError if more than one of the keys has a value."""
     present = [name for name in names if getattr(section, name) is not None]
     if len(present) > 1:
         raise ValueError(f"{' and '.join(present)} exclude each other")
 
 
 def exactly_one(section: Section, *names: str) -> None:
-    """Raise ValueError unless exactly one of these keys is given."""
+    """Raise ValueError unless exactly one of the keys has a value."""
     at_most_one(section, *names)
     if all(getattr(section, name) is None for name in names):
         raise ValueError(f"needs {' or '.join(names)}")

@@ -96,11 +96,11 @@ class Roster:
 
     @property
     def all(self) -> tuple[Source, ...]:
-        """All named sources, also those that are not due."""
+        """All named sources, also sources that are not due."""
         return (*self._fixed, *self._found.values())
 
     async def fix(self, fixed: Iterable[Source]) -> None:
-        """Replace the fixed sources; close those that are no longer among them."""
+        """Replace the fixed sources, and close the sources that are no longer used."""
         previous, self._fixed = self._fixed, tuple(fixed)
         _log_changes({s.name for s in previous}, {s.name for s in self._fixed})
         kept_ids = set(map(id, self._fixed))
@@ -142,7 +142,7 @@ class Roster:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Sequence[Source]]:
-        """Yield the sources, none of which is closed for the length of the ``with`` block."""
+        """Yield the sources. None of them is closed until the end of the ``with`` block."""
         self._readers += 1
         try:
             yield self.sources
@@ -249,7 +249,7 @@ class Roster:
         return name_in_use
 
     def _place(self, name: str, node_id: str) -> tuple[bool, bool, int]:
-        """Return the rank of a source among those that answer for a node; the least is in use."""
+        """Return the rank of a source among the sources that answer for a node; the lowest one is in use."""
         candidate = self._candidates.get(name)
         established = candidate is not None and candidate.node_id == node_id
         order = list(self._candidates).index(name) if established else len(self._candidates)

@@ -83,7 +83,7 @@ class Finder(Protocol):
 
 def target_of(template: str, values: Mapping[str, str], node_id: int | None = None) -> NodeTarget:
     """
-    Return the target at a URL that is a template with placeholders such as ``{host}``, filled with these values.
+    Return the target at the URL of a template whose placeholders, such as ``{host}``, are filled with values.
 
     A value can become a host, a port or one step of a path, and nothing else: an untrusted file cannot reach another
     scheme, path or query than the configured one. The name is host and port, and the path as well where nodes differ

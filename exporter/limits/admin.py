@@ -144,9 +144,9 @@ class AdminLimits:
 
     def _read_settings(self) -> dict[str, str]:
         """
-        Read them from the brokers; one that does not answer keeps those known before, if there are any.
+        Read the settings of the brokers. A broker that does not answer keeps its earlier settings.
 
-        Returns what is missing, and why.
+        Return the settings that are missing, with the reasons.
         """
         cluster = self._admin.describe_cluster()
         self._cluster_id, node_ids = cluster.cluster_id, [node.node_id for node in cluster.nodes]
@@ -168,9 +168,9 @@ class AdminLimits:
 
     def _read_releases(self) -> dict[str, str]:
         """
-        Read what each broker shows of its release; one that does not answer keeps what it showed before.
+        Read the releases of the brokers. A broker that does not answer keeps its earlier release.
 
-        Returns what is missing, and why.
+        Return the releases that are missing, with the reasons.
         """
         for broker in self._releases.keys() - set(map(str, self._brokers)):
             del self._releases[broker]

@@ -161,7 +161,7 @@ class Encoder:
         self._by_row, self._layout = by_row, layout
 
     def _of_entities(self, reader: PerEntity, names: tuple[str, ...], snapshot: Snapshot) -> dict[bytes, float]:
-        """Return the heads and values of entities; of those that share a series the first one counts."""
+        """Return the heads and values of entities. Of entities that share a series, the first one counts."""
         layout, values = snapshot.columns.layout, reader.values(snapshot)
         part = reader.rows(layout)
         rows = np.flatnonzero(np.isfinite(values[part])) + part.start

@@ -190,7 +190,7 @@ class SnapshotSender(Protocol):
         ...
 
     def close(self) -> None:
-        """End what is under way."""
+        """End the push that is under way."""
         ...
 
 

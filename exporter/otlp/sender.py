@@ -95,7 +95,7 @@ class Sender:
         )
 
     def close(self) -> None:
-        """End what is under way and close the connections."""
+        """End the request that is under way, and close the connections."""
         self._exporter.shutdown()
 
 

@@ -98,7 +98,7 @@ def worded(text: str, color: str = "") -> TableCell:
 
 
 def _nothing(row: TableRow) -> str:
-    """Return the text for a missing number that needs a limit: unknown, or not applicable where there is no limit."""
+    """Return the text for a missing number that depends on a limit: unknown, or not applicable without a limit."""
     unlimited = row.usage.entity.limit_state is LimitState.UNLIMITED
     return NOT_APPLICABLE if unlimited else UNKNOWN
 

@@ -111,7 +111,7 @@ def as_of(snapshot: Snapshot) -> dict[str, object]:
 
 
 def name(text: str) -> str:
-    """Return an untrusted name on one line, cut to what a table can hold."""
+    """Return an untrusted name on one line, cut to the width of a table."""
     return one_line(text, _LONGEST_NAME)
 
 

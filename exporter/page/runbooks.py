@@ -64,7 +64,7 @@ class Runbooks:
         self._pages: dict[str, str] = {}
 
     def add_to(self, router: web.UrlDispatcher) -> None:
-        """Add all addresses; none where there is no runbook."""
+        """Add the addresses of the runbooks, if there are any."""
         if self.texts:
             router.add_get("/runbooks", _with_slash)
             router.add_get("/runbooks/", self.index)

@@ -113,7 +113,7 @@ class AccessPolicy:
         return response
 
     def put_headers(self, headers: CIMultiDict[str]) -> None:
-        """Complete the headers of an answer; those of the web config file take precedence."""
+        """Complete the headers of an answer. Headers of the web config file take precedence."""
         for name, value in DEFAULTS.items():
             headers.setdefault(name, value)
         configured = self._settings().config.http_server_config.headers

@@ -282,7 +282,7 @@ class HttpConnection(web.RequestHandler):
             self._taking = self._loop.call_later(self._limits.taking_seconds, self.cut)
 
     def resume_writing(self) -> None:
-        """End the deadline, unless more of the answer follows: the client took most of what was written."""
+        """End the deadline, unless more of the answer follows: the client has taken most of the written part."""
         super().resume_writing()
         if not self._sending:
             self._end_taking()
@@ -338,9 +338,9 @@ class HttpConnection(web.RequestHandler):
 
 def most_connections(connections: int) -> int:
     """
-    Return how many of these connections of clients the process can have at once.
+    Return the number of client connections that the process can have at once.
 
-    They take at most half of the files that it may open, so that some are left for its own connections.
+    They take at most half of the files that the process may open, so that some are left for its own connections.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return connections if hard == resource.RLIM_INFINITY else min(connections, max(1, hard // 2))
