@@ -146,5 +146,6 @@ def debt_sensor(times_ms: Ints, values: Floats, permissive: NDArray[np.bool_], c
 
 
 def _frame(rows: pa.Table) -> Frame:
+    """Return the frame of some rows, with all of them in group 0."""
     entities, codes = entities_of(rows)
     return frame_of(rows, entities, codes, np.zeros(len(rows), np.int64))

@@ -72,7 +72,7 @@ class Parsed:
 
     @classmethod
     def of(cls, batches: Sequence[pa.RecordBatch]) -> Self:
-        """Return the rows of batches of both tables, in their order."""
+        """Return the requests and the unreadable lines of batches, told apart by schema, each in their order."""
         requests, quarantine = (
             pa.Table.from_batches([batch for batch in batches if batch.schema == schema], schema)
             for schema in (PARSED_REQUESTS, PARSED_QUARANTINE)
@@ -203,7 +203,7 @@ class _Lines:
         self._refused.append(refused)
 
     def parsed(self) -> Parsed:
-        """Return both tables."""
+        """Return the requests and the unreadable lines among all added lines, in the order of the log."""
         block = BlockReader(self._source.broker, self._source.zone).read(self._usual)
         for index in block.refused:
             self._add_row(self._order[index], self._numbers[index], self._usual[index])
@@ -213,20 +213,15 @@ class _Lines:
             numbers = [numbers[index] for index in block.places]
             texts = [texts[index] for index in block.places]
         if self._rows:
-            others, messages = self._batch()
+            single_rows, messages = self._batch()
             places = [self._order[index] for index in block.places] + [place for place, _, _ in messages]
             numbers = numbers + [number for _, number, _ in messages]
             texts = texts + [text for _, _, text in messages]
             in_order = np.argsort(places, kind="stable")
-            rows = pa.concat_tables([rows, pa.Table.from_batches([others])]).take(array(in_order))
+            rows = pa.concat_tables([rows, pa.Table.from_batches([single_rows])]).take(array(in_order))
             numbers = [numbers[index] for index in in_order.tolist()]
             texts = [texts[index] for index in in_order.tolist()]
-        levels: list[int | None] | None = None
-        if (of_releases := np.flatnonzero(rows["api_key"].to_numpy() == _API_VERSIONS)).size:
-            levels = [None] * len(rows)
-            for index in of_releases.tolist():
-                levels[index] = level_of(texts[index])
-        requests = _requests(rows, numbers, levels, self._source)
+        requests = _requests(rows, numbers, _levels_of(rows, texts), self._source)
         return Parsed(requests, _quarantine(self._refused, self._source))
 
     def _batch(self) -> tuple[pa.RecordBatch, list[_Ordered]]:
@@ -244,6 +239,17 @@ class _Lines:
             self._refused.append(_Refused((place, len(self._refused)), error, (number, text), 1))
         fitting = [index for index in range(len(rows)) if index not in details]
         return batch_of([rows[index] for index in fitting]), [messages[index] for index in fitting]
+
+
+def _levels_of(rows: pa.Table, texts: Sequence[bytes]) -> list[int | None] | None:
+    """Return the level that each ApiVersions request names, None for other rows; None when there is no such request."""
+    api_versions = np.flatnonzero(rows["api_key"].to_numpy() == _API_VERSIONS)
+    if not api_versions.size:
+        return None
+    levels: list[int | None] = [None] * len(rows)
+    for index in api_versions.tolist():
+        levels[index] = level_of(texts[index])
+    return levels
 
 
 def _requests(
