@@ -66,7 +66,7 @@ def _for_people(parameters: list[Any], ctx: typer.Context) -> list[Any]:
 
 
 def _no_type(ctx: object) -> None:
-    """Return no type for an argument, whose name says enough."""
+    """Return no type for an argument, since its name is enough."""
 
 
 def _as_written(_ctx: object, value: object) -> object:

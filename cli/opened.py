@@ -29,7 +29,7 @@ class Opened:
 
 
 def with_limits(past: Past, answer: ExporterLimits | None) -> tuple[Past, dict[Entity, Present]]:
-    """Return a past with the caveats about limits as exporters of ours show them, and these; None without exporters."""
+    """Return a past with the caveats about the limits that exporters show, and these limits; none without exporters."""
     from quotascope.pipeline.prometheus.advice import Present
 
     if answer is None:

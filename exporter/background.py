@@ -56,7 +56,7 @@ class Background:
             await self._pause(AGAIN_SECONDS)
 
     async def stop(self, *names: str) -> None:
-        """End the work of these names, where there is any, and wait until it has ended."""
+        """End the work with these names, if there is any, and wait until it has ended."""
         tasks = [self._tasks.pop(name) for name in names if name in self._tasks]
         for task in tasks:
             task.cancel()

@@ -15,7 +15,7 @@ _NONE: Final[frozenset[EntityKind]] = frozenset()
 
 
 class EntityKind(StrEnum):
-    """The names that quota metrics of a client have: agents have a rule for each of these, or lack it."""
+    """The kind of an entity by the names that it has. Agents have one rule for each kind, or lack it."""
 
     USER = "user"
     """Entities of users alone, under the rules of levels 3 and 6."""
@@ -45,7 +45,7 @@ class EntityKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unplaced:
-    """The series of one answer that are named like quota metrics, but of which it is not known what they are about."""
+    """The series of an answer that are named like quota metrics, but could not be read."""
 
     count: int
     example: str
@@ -77,9 +77,10 @@ class Unplaced:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
     """
-    The quotas that an answer holds, and those that it would hold if there were any; made once for each layout.
+    The kinds of entities that an answer has, and the kinds that it would have if there were any.
 
-    An answer without an entity proves that there is none only where the source leaves none out.
+    An answer without an entity proves that there is none only if the source leaves none out. A coverage is made once
+    for each layout.
     """
 
     kinds: Mapping[QuotaType, frozenset[EntityKind]] = field(default_factory=dict)
@@ -119,16 +120,12 @@ class Coverage:
     """
 
     def without(self, unplaced: Unplaced | None) -> Coverage:
-        """Return the coverage with more series that could not be placed, such as those that only the join can judge."""
+        """Return the coverage with further series that could not be placed; lost lines become the example."""
         if unplaced is None:
             return self
-        main = (
-            self.unplaced
-            if self.unplaced is not None and self.unplaced.lost
-            else unplaced
-            if unplaced.lost
-            else self.unplaced or unplaced
-        )
+        main = self.unplaced or unplaced
+        if unplaced.lost and not main.lost:
+            main = unplaced
         count = unplaced.count + (0 if self.unplaced is None else self.unplaced.count)
         return replace(self, unplaced=replace(main, count=count))
 

@@ -99,7 +99,7 @@ class Guard(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribute:
-    """One attribute of a kind of MBean: what it means, and how it becomes a base unit."""
+    """One attribute of a kind of MBean, with its meaning and the divisor to a base unit."""
 
     domain: str = SERVER
     type: str
@@ -426,11 +426,7 @@ for _attribute in ATTRIBUTES:
 
 
 def attribute_of(column: BeanColumn) -> Attribute | None:
-    """
-    Return the attribute that a column is of, None for one that is not used.
-
-    Columns from ``wanted`` have it already.
-    """
+    """Return the attribute of a column, None for a column that is not used. Columns from ``wanted`` have it already."""
     if column.mapped is not None:
         return column.mapped
     bean = column.bean
@@ -445,7 +441,7 @@ def wanted(column: BeanColumn) -> BeanColumn | None:
 
 
 def replaced(old: Sequence[object], new: Sequence[object]) -> list[int]:
-    """Return the places (ascending) where two sequences do not have the same object, or only one of them has any."""
+    """Return the indexes (ascending) at which two sequences have different objects, or only one has an object."""
     places: list[int] = []
     length = min(len(old), len(new))
     for start in range(0, length, _BLOCK):

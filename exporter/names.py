@@ -58,7 +58,7 @@ def known_as(name: str) -> str:
 
 
 class _RealNames:
-    """The real names of those that were cut last, for patterns; as far as they fit into ``MOST_REMEMBERED_BYTES``."""
+    """The real names of the latest cut names, for patterns, as far as they fit into ``MOST_REMEMBERED_BYTES``."""
 
     def __init__(self) -> None:
         self._names = OrderedDict[str, bytes]()

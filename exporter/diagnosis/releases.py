@@ -105,9 +105,9 @@ def unenforced(releases: Iterable[ReleaseRange], kind: QuotaType) -> ReleaseRang
 
 def unenforced_text(releases: Mapping[str, ReleaseRange], kind: QuotaType) -> str | None:
     """
-    Return why quotas of a type have no effect in a cluster with these releases by node id.
+    Return the reason why quotas of a type have no effect in a cluster; None if they have an effect.
 
-    Return None where they have an effect.
+    The releases of the cluster are by node id.
     """
     release = unenforced(releases.values(), kind)
     if release is None:

@@ -113,7 +113,7 @@ def used_name(entity: Entity, used: float | None) -> str:
     """
     Return the used part of an entity's limit, in percent.
 
-    ``-`` where there is no limit to use a part of, ``?`` where the limit or the usage is unknown.
+    It is ``-`` without a limit, and ``?`` if the limit or the usage is unknown.
     """
     if used is not None:
         return percent(used)

@@ -205,7 +205,7 @@ class NodeUsage:
     """When it was started, Unix time in seconds by its own clock; None when it did not report it."""
 
     def number(self, family: Family) -> float | None:
-        """Return the value of a family that has one series for each node, None where it is unknown."""
+        """Return the value of a family with one series for each node; None if it is unknown."""
         return self.numbers.get(family, {}).get(())
 
     def by_name(self, family: Family) -> dict[str, float]:
@@ -215,20 +215,20 @@ class NodeUsage:
     @property
     def handlers_idle(self) -> float | None:
         """
-        The idle share of the request handlers of the busiest pool, where it is known by pool.
+        The idle share of the request handlers, of the busiest pool if it is known by pool; None if it is unknown.
 
-        None for the sum of two pools, above 1, of which either may be busy.
+        A share above 1 is the sum of two pools, of which either may be busy: it counts as unknown.
         """
-        pools = self.by_name(catalog.REQUEST_HANDLER_POOL_IDLE)
-        idle = min(pools.values(), default=self.number(catalog.REQUEST_HANDLER_IDLE))
+        idle_by_pool = self.by_name(catalog.REQUEST_HANDLER_POOL_IDLE)
+        idle = min(idle_by_pool.values(), default=self.number(catalog.REQUEST_HANDLER_IDLE))
         return None if idle is None or idle > _MOST_IDLE else min(1.0, idle)
 
     @property
     def connections_by_ip(self) -> dict[str, float | None]:
         """
-        New connections/s by IP address as Java writes it, those under a limit only.
+        New connections/s of the addresses under a limit, by IP address as Java writes it.
 
-        None where the node gave no number.
+        None if the node reports no number.
         """
         return {ip: rate for (ip,), rate in self.numbers.get(catalog.IP_CONNECTIONS_PER_SECOND, {}).items()}
 
@@ -346,12 +346,12 @@ class Shadow:
     """Entities of which the answer is unknown, by quota type, broker and reason."""
 
     def changed(self, *changes: ThrottleChange) -> int:
-        """Return the number of entities with one of these changes on all brokers."""
+        """Return the number of entities with one of ``changes``, on all brokers together."""
         return sum(count for counts in self.changes.values() for change, count in counts.items() if change in changes)
 
     @property
     def worse(self) -> bool:
-        """Return the number of entities that it would throttle newly, or for longer."""
+        """Return whether it would throttle an entity newly, or for longer."""
         return self.changed(*WORSE) > 0
 
 
@@ -456,9 +456,9 @@ class Snapshot(OwnHealth):
     @property
     def enforcing_brokers(self) -> frozenset[str]:
         """
-        The brokers that are certain to enforce the configured limits, each by itself; empty while these are unknown.
+        The brokers that are certain to enforce the configured limits; empty while the limits are unknown.
 
-        Brokers on which a custom quota callback decides, or may, are left out.
+        Brokers that have a custom quota callback, or may have one, are left out.
         """
         limits = self.limits
         if limits is None:
@@ -468,9 +468,9 @@ class Snapshot(OwnHealth):
     @property
     def enforcers(self) -> int | None:
         """
-        The number of brokers, each of which enforces the configured limits by itself.
+        The number of brokers that enforce the configured limits.
 
-        None where it is unknown, and where a custom quota callback decides on one of them, or may.
+        None if it is unknown, and if a broker has a custom quota callback, or may have one.
         """
         if any(node.overruled for node in self.nodes):
             return None

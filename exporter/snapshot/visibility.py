@@ -102,8 +102,8 @@ class Visibility:
         """
         Return the nodes that were started within the hour before a Unix time in seconds.
 
-        Kafka keeps what it measures of a client for an hour after its last request, and a restart ends that: what
-        these do not show they may have measured before. A node that does not report its start is not among them.
+        Kafka keeps the metrics of a client for an hour after its last request, or until a restart. So these nodes may
+        have measured clients before that they do not show. A node that does not report its start is left out.
         """
         return frozenset(
             node.broker for node in self._nodes if node.started_at is not None and now - node.started_at < _KEPT_SECONDS
@@ -138,9 +138,9 @@ class Visibility:
 
     def shows_clients(self, node: NodeUsage) -> bool | None:
         """
-        Return whether the source of a node shows clients, or would.
+        Return whether the source of a node shows clients, or would show them; None if that is unknown.
 
-        Return None where that is unknown, or the node has no client to show. False needs a reason to expect clients:
+        It is also unknown if the node has no client to show. False needs a reason to expect clients:
         throttled connections, series that could not be placed, or, on a broker, configured quotas.
         """
         coverage, limits = node.coverage, self._limits

@@ -93,7 +93,7 @@ def refuse_other_formats(answer: bytes | bytearray) -> None:
 
 
 def foreign(page: str) -> str | None:
-    """Return what a page without metrics of a Kafka node is, where it is certain; the page begins with a line end."""
+    """Return the error of a page, which begins with a line end, if it is certainly of another program; else None."""
     if has_line(page, _KAFKA_NODES):
         return None
     if has_line(page, ('{"',)):

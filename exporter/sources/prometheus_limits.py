@@ -37,7 +37,7 @@ def own_value(labels: Labels, name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityLimit:
-    """The limit of an entity as exporters of ours show it."""
+    """The limit of an entity, as quotascope exporters show it."""
 
     limit: float | None
     """In Kafka's unit; infinite for unlimited, None where exporters disagree."""

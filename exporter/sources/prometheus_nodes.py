@@ -52,7 +52,7 @@ _ROLES: Final = {Role.TYPE: 0, Role.USER: 1, Role.CLIENT_ID: 2}
 
 def wanted_names(names: Iterable[str]) -> list[str]:
     """
-    Return the names of metrics that the text reader understands, and those that show whose page it is.
+    Return the names of metrics that the text reader understands, and the names that identify a program.
 
     Raises ``SourceUnreadable`` when there are too many.
     """
@@ -83,7 +83,7 @@ def wanted_names(names: Iterable[str]) -> list[str]:
 
 
 def _is_certain(name: str) -> bool:
-    """Return whether only nodes of Kafka, and exporters of ours, have a metric of this name."""
+    """Return whether only nodes of Kafka and quotascope exporters have a metric with this name."""
     quota = quota_name(name)
     return _is_known(name) or (quota is not None and quota.certain)
 
@@ -242,7 +242,7 @@ def _is_of_cluster(label: str) -> bool:
 
 
 def labelled_id(series: Iterable[Series]) -> int | None:
-    """Return the id in a label of a node's target; None where its series have no such label, or several ids."""
+    """Return the id in a label of a node's target; None if its series have no such label, or several ids."""
     values = {one.labels.get(NODE_ID_LABEL, "") for one in series}
     value = values.pop() if len(values) == 1 else ""
     return int(value) if value.isascii() and value.isdecimal() and len(value) <= len(str(2**31)) else None

@@ -259,16 +259,16 @@ def roles_of(labels: tuple[str, ...]) -> dict[Role, str]:
 
 
 def is_scrape_label(label: str) -> bool:
-    """Return whether a label usually says where a page is from: a cluster, a job, a pod."""
+    """Return whether a label usually describes a whole page: its cluster, its job or its pod."""
     text = squeezed(label)
     return text in _SCRAPE_LABELS or text.startswith(_SCRAPE_LABEL_STARTS)
 
 
 def is_statistic_label(label: str) -> bool:
-    """Return whether a label says how a number was made of several numbers: it is no part of a bean's name."""
+    """Return whether a label names the statistic of a number, so that it is no part of a bean's name."""
     return squeezed(label) in _STATISTICS
 
 
 def is_node_label(label: str) -> bool:
-    """Return whether a label usually says which broker a series is from."""
+    """Return whether a label usually names the broker of a series."""
     return squeezed(label) in _NODE_LABELS
