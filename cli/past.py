@@ -375,16 +375,36 @@ def asked(chosen: PrometheusServer, settings: Config) -> Iterator[Server]:
     """
     Yield a Prometheus server that answers queries.
 
-    Raises ``ConfigError``; its warnings are printed on standard error at the end.
+    Raises ``ConfigError`` and `QueryRefused`; its warnings are printed on standard error at the end.
     """
     from quotascope.exporter.discovery.build import api_of
 
-    api, _, _ = api_of(chosen.config(settings))
+    config = chosen.config(settings)
+    api, _, _ = api_of(config)
     with asyncio.Runner() as runner, _warned() as warnings:
         try:
+            _now(api, runner, config)
             yield _Server(api, runner, warnings)
         finally:
             runner.run(api.close())
+
+
+def _now(api: PrometheusApi, runner: asyncio.Runner, config: PrometheusConfig) -> float:
+    """Return the server's clock. Raises `QueryRefused`, also for VictoriaMetrics, whose past is not what is asked."""
+    from quotascope.exporter.errors import SourceError
+    from quotascope.pipeline.prometheus.past import QueryRefused
+
+    try:
+        now = runner.run(api.now())
+    except SourceError as error:
+        raise QueryRefused(f"{config.label}: {error}") from None
+    if api.is_victoria_metrics:
+        raise QueryRefused(
+            f"{config.label} is VictoriaMetrics, which evaluates subqueries at other times than Prometheus, so "
+            "that hours would be taken for others: only its present values can be read (--source, sources). "
+            "Ask a Prometheus that has the same samples"
+        )
+    return now
 
 
 @contextmanager
@@ -439,13 +459,7 @@ def surveyed(
     with asyncio.Runner() as runner, _warned() as warnings:
         server = _Server(api, runner, warnings)
         try:
-            begin, end = _period(chosen, runner.run(api.now()) - settled_s, *span)
-            if api.is_victoria_metrics:
-                raise QueryRefused(
-                    f"{config.label} is VictoriaMetrics, which evaluates subqueries at other times than Prometheus, so "
-                    "that hours would be taken for others: only its present values can be read (--source, sources). "
-                    "Ask a Prometheus that has the same samples"
-                )
+            begin, end = _period(chosen, _now(api, runner, config) - settled_s, *span)
             with outputs.bar("asking for the series"):
                 stock = runner.run(
                     inventory(

@@ -65,12 +65,24 @@ class VictoriaMetrics(Handler):
         self.answer(200, json.dumps(answer).encode())
 
 
-def test_the_past_of_victoria_metrics_is_refused(run: Run) -> None:
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("recommend --short-log", 1),
+        ("cost --counters --month 2026-01 --teams teams.yaml", 1),
+        ("shadow verify tight --since 2026-01-01", 2),
+    ],
+)
+def test_the_past_of_victoria_metrics_is_refused(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, expected: int
+) -> None:
     """VictoriaMetrics is refused: its subqueries are evaluated at other times, so that hours would be mixed up."""
+    monkeypatch.chdir(tmp_path)
+    Path("teams.yaml").write_text("currency: EUR\nteams: [{team: a, clients: [{user: a}], price_per_gb_in: 1.0}]\n")
     with served(ThreadingHTTPServer(("127.0.0.1", 0), VictoriaMetrics)) as server:
         address = f"http://127.0.0.1:{server.server_port}"
-        code, output, errors = run("recommend", "--prometheus", address, "--short-log")
-    assert (code, output) == (1, "")
+        code, output, errors = run(*command.split(), "--prometheus", address)
+    assert (code, output) == (expected, "")
     assert f"{server.server_port} is VictoriaMetrics, which evaluates subqueries at other times" in errors
 
 
