@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -65,7 +66,6 @@ EXPORTER: Final = Peer(
     trust="give --exporter-ca-file with the authority that signed it",
 )
 """The words about an exporter in messages."""
-_DOCUMENT: Final = TypeAdapter(SnapshotDocument)
 _TYPES: Final = {kind.label: kind for kind in QuotaType}
 _DEFAULT_USER: Final = {
     Level.DEFAULT_USER_CLIENT,
@@ -203,7 +203,7 @@ def observed(answer: bytes, limits: Limits | None = None) -> Observed:
     """
     try:
         # pydantic's own parser refuses halves of surrogate pairs
-        document = _DOCUMENT.validate_python(json.loads(answer))
+        document = _snapshots().validate_python(json.loads(answer))
         return _snapshot(document, limits)
     except ValidationError as error:
         first_error = error.errors(include_url=False, include_input=False)[0]
@@ -213,6 +213,12 @@ def observed(answer: bytes, limits: Limits | None = None) -> Observed:
     raise SourceUnreadable(
         f"the answer is not a snapshot of this release of quotascope ({shown(reason)}); {EXPORTER_HINT}"
     )
+
+
+@cache
+def _snapshots() -> TypeAdapter[SnapshotDocument]:
+    """Return the reader of documents, which commands that ask no exporter do not build."""
+    return TypeAdapter(SnapshotDocument)
 
 
 def _snapshot(document: SnapshotDocument, known_limits: Limits | None) -> Observed:
