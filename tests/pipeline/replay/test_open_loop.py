@@ -33,7 +33,6 @@ from quotascope.metrics.kafka.windows import WindowConfig
 from quotascope.pipeline.errors import PipelineError
 from quotascope.pipeline.history.schema import HISTORY, PLACE
 from quotascope.pipeline.replay import RESULTS, Mode, ReplaySettings, replay
-from quotascope.pipeline.replay.frame import NEEDED
 from quotascope.quotas.candidates import Candidate, MutationPolicy
 
 ALICE = QuotaEntity("alice")
@@ -297,8 +296,9 @@ def test_rows_may_come_in_any_order(mode: Mode) -> None:
     """Mutations are measured in the order of time and of their places in the log, even after an unstable sort."""
     table = crowd(users=3, rows=900)
     times = pc.multiply(pc.divide(table["timestamp"], 2_000), 2_000)
-    table = table.set_column(3, HISTORY.field("timestamp"), times)
-    table = table.set_column(len(NEEDED) - 2, HISTORY.field("file"), pa.array(["b.log"] * 450 + ["c.log"] * 450))
+    files = pa.array(["b.log"] * 450 + ["c.log"] * 450)
+    for name, values in (("timestamp", times), ("file", files)):
+        table = table.set_column(table.column_names.index(name), HISTORY.field(name), values)
     whole = sorted_rows(replay(table, CROWD, mode))
     random = np.random.default_rng(5)
     mixed = table.take(random.permutation(len(table)))
