@@ -28,7 +28,7 @@ Alertmanager = Annotated[
     _extras_option(
         metavar="FILE",
         help=(
-            "Write templates of notifications for Alertmanager as well; docs/reference/alertmanager.yaml is an example "
+            "Write templates of notifications for Alertmanager as well; the documentation (Alerts) has an example "
             "of routes and inhibition."
         ),
     ),

@@ -215,7 +215,7 @@ class AlertsConfig(Section):
     teams: FilePath | None = Field(
         default=None,
         description=(
-            "The file of teams (docs/guides/teams.md), the same as in the exporter's configuration: alerts on an "
+            "The file of teams (documentation: Teams), the same as in the exporter's configuration: alerts on an "
             "entity have the label `team`, by which Alertmanager routes them; without a team, they have none. The "
             "dashboard Overview filters by it."
         ),

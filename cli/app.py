@@ -19,7 +19,7 @@ _FROM_TO: Final = re.compile(r"\b([\d.]+)<=x<=([\d.]+)")
 _AT_LEAST: Final = re.compile(r"\bx>=([\d.]+)")
 
 
-def show_help(command: Any, ctx: typer.Context, commands: Mapping[str, Rows]) -> None:  # noqa: ANN401 either of typer's
+def show_help(command: Any, ctx: typer.Context, commands: Mapping[str, Rows], end: str = "") -> None:  # noqa: ANN401 typer's
     """
     Print the help of a command: no word of it is cut, as rich cuts those that are longer than their column.
 
@@ -27,6 +27,7 @@ def show_help(command: Any, ctx: typer.Context, commands: Mapping[str, Rows]) ->
         command: the command, or group of commands.
         ctx: its context.
         commands: names of its commands with their texts, by the title of the panel.
+        end: paragraphs at the end, in place of those of the command.
 
     """
     panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
@@ -42,7 +43,7 @@ def show_help(command: Any, ctx: typer.Context, commands: Mapping[str, Rows]) ->
             command.help or "",
             {title: rows for title, rows in {**panels, **commands}.items() if rows},
             encoding=sys.stdout.encoding,
-            end=command.epilog or "",
+            end=end or command.epilog or "",
         ),
         nl=False,
     )

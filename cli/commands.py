@@ -66,7 +66,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "rules": "Write and check rules for the agents of brokers.",
         "alerts": "Write alerts, recording rules and runbooks for Prometheus, or print their configuration.",
         "dashboards": "Grafana dashboards: write them to files, or push them to a Grafana.",
-        "teams": "Check the file of teams (docs/guides/teams.md).",
+        "teams": "Check the file of teams (documentation: Teams).",
     },
 }
 """Names of commands, with the first sentence of each one's help, by the title of the panel in the help."""

@@ -33,7 +33,7 @@ _topic_option = partial(typer.Option, rich_help_panel="When a topic is read")
 _KAFKA: Final = "kafka://"
 _NO_LOG = (
     "no line is a request{seems}: give the log of kafka.request.logger at DEBUG, of Kafka 2.8 or later; "
-    "docs/guides/request-log.md says how to get one"
+    "the documentation (The request log) says how to get one"
 )
 _BEGINNING: Final = 4096
 """Number of bytes at the beginning of a file from which `seen_in` recognizes its contents."""

@@ -35,7 +35,7 @@ class CommandGroup(Group):
     def format_help(self, ctx: typer.Context, formatter: object) -> None:  # type: ignore[override]
         """Print the help of all commands without making one of them."""
         del formatter
-        show_help(self, ctx, {title: rows.items() for title, rows in PANELS.items()})
+        show_help(self, ctx, {title: rows.items() for title, rows in PANELS.items()}, end=_documentation())
 
     # some versions of typer have their exceptions in private modules
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
@@ -48,6 +48,14 @@ class CommandGroup(Group):
             if isinstance(message, str) and (text := _for_people(message, error.__cause__, _range(error))) != message:
                 error.message = text  # type: ignore[attr-defined]
             raise
+
+
+def _documentation() -> str:
+    """Return the place of the documentation: the address that a release has, or the repository's folder."""
+    from importlib.metadata import metadata
+
+    addresses = dict(line.split(", ", 1) for line in metadata("quotascope").get_all("Project-URL") or ())
+    return f"Documentation: {addresses.get('Documentation', 'docs/index.md in the repository of quotascope')}"
 
 
 def _range(error: Exception) -> str:

@@ -22,7 +22,7 @@ def mcp(*, running: RunningExporter) -> None:
     Answer an assistant about a running exporter, by the Model Context Protocol.
 
     The assistant's program starts this command and talks to it on standard input and output
-    (docs/reference/mcp.md). Its tools read what the exporter's page shows: clients, rules, episodes, changes and
+    (documentation: Assistants). Its tools read what the exporter's page shows: clients, rules, episodes, changes and
     runbooks. Nothing can be changed.
     """
     import asyncio
@@ -31,7 +31,7 @@ def mcp(*, running: RunningExporter) -> None:
     from quotascope.exporter.errors import McpMissing
 
     if find_spec("mcp") is None:
-        raise McpMissing("this needs mcp: pip install '.[mcp]' in a clone of quotascope")
+        raise McpMissing("this needs mcp; in a clone of quotascope: pip install '.[mcp]'")
     if (exporter := running.target()) is None:
         raise typer.BadParameter("needs the address of a running exporter", param_hint="--exporter")
     from quotascope.exporter.mcp.server import serve

@@ -45,14 +45,14 @@ SHADOW = reading_option(
     "--shadow",
     metavar="FILE",
     help=(
-        "Show what brokers would do under the candidates in this file, enforced by no broker (docs/guides/shadow.md)."
-        " A running exporter has its own."
+        "Show what brokers would do under the candidates in this file, enforced by no broker "
+        "(documentation: From an idea to a quota). A running exporter has its own."
     ),
 )
 TEAMS = reading_option(
     "--teams",
     metavar="FILE",
-    help="Show the team of each client, or the sums of each team, by the teams in this file (docs/guides/teams.md).",
+    help="Show the team of each client, or the sums of each team, by the teams in this file (documentation: Teams).",
 )
 OTLP_ENDPOINT = typer.Option(
     "--otlp-endpoint",
@@ -177,7 +177,7 @@ def check_extra() -> None:
 
     missing = [package for module, package in _PIPELINE.items() if not _is_there(module)]
     if missing:
-        raise MissingExtra(f"this needs {', '.join(missing)}: pip install '.[pipeline]' in a clone of quotascope")
+        raise MissingExtra(f"this needs {', '.join(missing)}; in a clone of quotascope: pip install '.[pipeline]'")
 
 
 def _is_there(module: str) -> bool:

@@ -69,6 +69,7 @@ def _parts(block: Block) -> Iterator[RenderableType]:
 
 def _table(block: Rows) -> Fitted:
     """Return the rows as a table, or as a block each if the terminal is too narrow."""
+    block = block.filled()
     heads, rows, caption = cut(block, _TURNED if block.short else block.terminal_rows)
     if block.short:
         heads, rows = turned(heads, rows, block.short)

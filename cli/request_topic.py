@@ -63,7 +63,7 @@ def request_topic(
     Create the topic to which brokers' request logs are shipped, unless it exists.
 
     An existing topic is not changed.
-    `quotascope ingest kafka://SERVERS/TOPIC` reads the topic: see docs/guides/request-log.md.
+    `quotascope ingest kafka://SERVERS/TOPIC` reads the topic: see the documentation (The request log).
     """
     from quotascope.clients.accounting import ThrottleAccount
     from quotascope.clients.adapter import open_topic_admin

@@ -81,7 +81,7 @@ class Serving:
         options.serving_option(
             "--web.config.file",
             metavar="FILE",
-            help="TLS, users and headers, in the web config format of Prometheus exporters (docs/guides/security.md).",
+            help="TLS, users and headers, in the web config format of Prometheus exporters (documentation: Security).",
         ),
     ] = None
     max_entities: Annotated[

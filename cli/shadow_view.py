@@ -150,5 +150,5 @@ def advice_on(snapshot: Snapshot) -> Iterator[str]:
         else:
             yield (
                 f"{key}: a rule that only measures would overrule limits that are set: `quotascope shadow stream` "
-                "needs none (docs/guides/shadow-stream.md)"
+                "needs none (documentation: Shadows, request by request)"
             )

@@ -13,7 +13,7 @@ from .app import App
 if TYPE_CHECKING:
     from quotascope.quotas.team_finder import TeamFinder
 
-teams = App("teams", "Check the file of teams (docs/guides/teams.md).")
+teams = App("teams", "Check the file of teams (documentation: Teams).")
 EXAMPLES = """
 Examples:
 

@@ -28,7 +28,7 @@ candidates.yaml --html whatif.html
 """
 
 Candidates = Annotated[
-    Path, typer.Option(metavar="FILE", help="YAML file of the quotas to try; docs/guides/whatif.md describes it.")
+    Path, typer.Option(metavar="FILE", help="YAML file of the quotas to try (documentation: What if?).")
 ]
 ModeName = Annotated[
     Literal["open", "closed"],

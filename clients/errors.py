@@ -48,8 +48,8 @@ class LibraryMissing(ClientError):
     """A Kafka client library is not installed; without an extra, pip installs the library by its name."""
 
     def __init__(self, library: str, extra: str = "") -> None:
-        package = f"'.[{extra}]' in a clone of quotascope" if extra else library
-        super().__init__(f"{library} is not installed: pip install {package}")
+        command = f"; in a clone of quotascope: pip install '.[{extra}]'" if extra else f": pip install {library}"
+        super().__init__(f"{library} is not installed{command}")
         self.library = library
         self.extra = extra
 

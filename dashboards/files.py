@@ -95,8 +95,8 @@ def _models(scope: Scope) -> dict[str, dict[str, Any]]:
         if (error.name or "").partition(".")[0] != "grafanalib":
             raise
         raise GrafanalibMissing(
-            "dashboards are made with grafanalib, which is not installed: pip install '.[dashboards]' in a clone of "
-            "quotascope"
+            "dashboards are made with grafanalib, which is not installed; in a clone of quotascope: "
+            "pip install '.[dashboards]'"
         ) from error
     return {model["uid"]: model for model in boards(scope)}
 

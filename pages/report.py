@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 from xml.etree.ElementTree import Element
@@ -87,6 +87,17 @@ class Rows:
     """True if a page shows the table only when its title is clicked."""
     detail: bool = False
     """True if only a page has room for the block."""
+
+    def filled(self) -> Rows:
+        """Return the table without the columns that have a text in no row; what is unknown has one."""
+        places = [place for place, _ in enumerate(self.heads) if any(str(row[place]) for row in self.rows)]
+        return replace(
+            self,
+            heads=[self.heads[place] for place in places],
+            rows=[[row[place] for place in places] for row in self.rows],
+            name=places.index(self.name) if self.name in places else 0,
+            below=self.below if self.below in {self.heads[place] for place in places} else "",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,6 +225,7 @@ def _table(block: Rows) -> Iterator[Element]:
     if not block.rows:
         yield element("p", block.empty)
         return
+    block = block.filled()
     heads, rows, caption = cut(block, block.page_rows)
     if block.short and len(rows) <= _TURNED_ON_PAGE:
         heads, rows = turned(heads, rows, block.short)

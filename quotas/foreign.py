@@ -8,7 +8,9 @@ from typing import Final
 
 from .yaml_file import Located
 
-INSTEAD: Final = "write its quotas as `quotas:` with `user`, `client-id` or both (docs/guides/quotas.md)"
+INSTEAD: Final = (
+    "write its quotas as `quotas:` with `user`, `client-id` or both (documentation: Quotas on the command line)"
+)
 _OF_CLUSTER: Final = "`quotascope quotas export` writes the quotas of a cluster for this command"
 
 _TEXTS: Final = (

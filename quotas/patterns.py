@@ -13,7 +13,7 @@ from typing import Any, Final
 
 Matches = Callable[[str], bool]
 
-_MISSING: Final = "needs google-re2, which matches in linear time: pip install '.[patterns]' in a clone of quotascope"
+_MISSING: Final = "needs google-re2, which matches in linear time; in a clone of quotascope: pip install '.[patterns]'"
 
 
 def matcher(pattern: str) -> Matches:

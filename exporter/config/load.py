@@ -37,8 +37,8 @@ _PLAINLY: Final = {
 """Expectations of pydantic in words of our own."""
 _QUERY: Final = re.compile(r"\?[^\s'\"]+")
 _ELSEWHERE: Final = {
-    "owners": "is the file of teams now: write `teams: FILE` (docs/guides/teams.md)",
-    "default_owner": "is the last team of the file of teams now: write `teams: FILE` (docs/guides/teams.md)",
+    "owners": "is the file of teams now: write `teams: FILE` (documentation: Teams)",
+    "default_owner": "is the last team of the file of teams now: write `teams: FILE` (documentation: Teams)",
     "thresholds": "belongs to the alerts' configuration: put it there, and name that file as alerts_config",
 }
 """Keys at the top that a reader may look for, and what to do instead."""

@@ -87,7 +87,7 @@ class ServerConfig(Section):
         default=None,
         description=(
             "TLS, users and headers in the web config format that all exporters of Prometheus share; read again "
-            "when it changes. docs/guides/security.md lists what is supported."
+            "when it changes. Documentation: Security."
         ),
         examples=["/etc/quotascope/web.yaml"],
     )
@@ -462,7 +462,9 @@ class Config(Section):
     )
     shadow: ShadowConfig = Field(
         default=ShadowConfig(),
-        description="Shows what brokers would do under quotas that are not set (docs/guides/shadow.md).",
+        description=(
+            "Shows what brokers would do under quotas that are not set (documentation: From an idea to a quota)."
+        ),
     )
     alerts_config: FilePath | None = Field(
         default=None,
@@ -476,7 +478,7 @@ class Config(Section):
     teams: FilePath | None = Field(
         default=None,
         description=(
-            "The file of teams (docs/guides/teams.md), the same as in the configuration of the alerts: metrics add "
+            "The file of teams (documentation: Teams), the same as in the configuration of the alerts: metrics add "
             "up what the clients of each team use on the cluster, page and API show and filter by team. Read again "
             "when it changes."
         ),
@@ -484,7 +486,7 @@ class Config(Section):
     )
     broker_capacity: CapacityConfig = Field(
         default=CapacityConfig(),
-        description="What each broker can do, for how much of it limits promise (docs/guides/teams.md).",
+        description="What each broker can do, for how much of it limits promise (documentation: Teams).",
     )
     grafana_url: Annotated[str, AfterValidator(partial(http_url, example="https://grafana.corp"))] | None = Field(
         default=None,

@@ -100,7 +100,7 @@ class DialectConfig(Section):
         description=(
             "auto: detected from the answer. jolokia: a Jolokia agent. prometheus (or jmx_exporter): any agent "
             "that answers with Prometheus text; its naming is detected. To force a naming: a column of the table in "
-            "docs/start/dialects.md, such as jmx_default for an agent without rules, such as Amazon MSK has."
+            "the documentation (Supported agents), such as jmx_default for an agent without rules, as on MSK."
         ),
         examples=["auto"],
     )
@@ -146,7 +146,7 @@ class AccessConfig(Section):
         ge=1024,
         description=(
             "Longest answer that is read, in bytes after decompression. Its content is limited, too: see "
-            "docs/engineering/hostile-input.md."
+            "the documentation (Hostile and broken input)."
         ),
     )
     tls: TlsConfig | None = Field(default=None, description="For https URLs.")
@@ -265,7 +265,10 @@ class PrometheusSourceConfig(Section):
     """All nodes of a cluster, as a Prometheus server has them."""
 
     prometheus: PrometheusConfig = Field(
-        description="Reads all nodes from the Prometheus server that scrapes their agents (docs/start/prometheus.md)."
+        description=(
+            "Reads all nodes from the Prometheus server that scrapes their agents (documentation: From the Prometheus "
+            "that you have)."
+        )
     )
 
     @property

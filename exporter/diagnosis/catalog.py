@@ -125,7 +125,8 @@ class Catalog(Enum):
     SERIES_UNPLACED = (_ERROR, "agents",
         "Source {subject!r} ({dialect}): {lines}. Clients in them are not shown.",
         ("Use the rules that `quotascope rules jmx-exporter` writes, or name metrics and labels as an agent in "
-        "docs/start/dialects.md does; `quotascope rules check` shows which of the agent's rules make such lines."))
+        "the documentation (Supported agents) does; `quotascope rules check` shows which of the agent's rules make "
+        "such lines."))
     CLIENTS_NOT_SHOWN = (_ERROR, "agents",
         ("Clients are throttled on node {node} now: {queues} connections wait in its delay queues. But source "
         "{subject!r} ({dialect}) shows no client{of}: {reason}."),
@@ -141,7 +142,7 @@ class Catalog(Enum):
     SOURCE_WITHOUT_QUEUES = (_WARNING, "agents",
         "Source {subject!r} reports no delay queue of {types}, which every node has.",
         ("The agent leaves it out: widen its policy (Jolokia), its rules or its filter of object names "
-        "(jmx_exporter) or its allowList (Strimzi); docs/start/dialects.md lists what is needed."))
+        "(jmx_exporter) or its allowList (Strimzi); the documentation (Supported agents) lists what is needed."))
     SOURCE_READ = (_OK, "agents",
         "Source {subject!r}: node {node} speaks {dialect}, {count} values in {seconds:.3f} s.",
         "")
@@ -158,7 +159,8 @@ class Catalog(Enum):
     # discovery
     DISCOVERY_FAILED = (_ERROR, "discovery",
         "Discovery ({subject}): {error}",
-        "The {count} nodes that it found last are still read; docs/start/discovery.md lists what it needs.")
+        ("The {count} nodes that it found last are still read; the documentation (Finding brokers and controllers) "
+        "lists what it needs."))
     TARGETS_MISSING = (_WARNING, "discovery",
         "discovery.file_sd: {problem}",
         ("The exporter starts without these targets and looks for them again every {seconds:g} s: check the paths "
@@ -182,10 +184,10 @@ class Catalog(Enum):
     KAFKA_TESTED = _OK, "kafka", "Kafka {subject} is a release that quotascope is tested with.", ""
     KAFKA_UNTESTED = (_NOTE, "kafka",
         "Kafka {subject} is none of the releases that quotascope is tested with, but lies between them.",
-        "docs/start/dialects.md lists what is tested.")
+        "The documentation (Supported agents) lists what is tested.")
     KAFKA_NEWER = (_NOTE, "kafka",
         "Kafka {subject} may be newer than every release that quotascope is tested with.",
-        "docs/start/dialects.md lists what is tested.")
+        "The documentation (Supported agents) lists what is tested.")
     KAFKA_TOO_OLD = (_WARNING, "kafka",
         "Kafka {subject} is older than 2.8, the oldest release that quotascope is tested with.",
         "{works}")
@@ -307,7 +309,8 @@ class Catalog(Enum):
         "Remove them, or the rule that overrules them: `quotascope explain` shows which of the eight levels applies.")
     RULE_MISNAMED = (_WARNING, "quotas",
         "{problem}",
-        "Set its quotas for the name that is meant, and remove it; docs/guides/quotas.md says how names are compared.")
+        ("Set its quotas for the name that is meant, and remove it; the documentation (Quotas on the command line) "
+        "says how names are compared."))
     RULES_MISNAMED = (_WARNING, "quotas",
         "{count} more rules apply to no client by their names.",
         "`quotascope quotas list --json` has the names that may be meant.")
@@ -327,7 +330,7 @@ class Catalog(Enum):
         "Scrape every {window:g} s or more often, or sample; give --scrape-interval for this check to compare.")
     WINDOW_MISSED = (_WARNING, "windows",
         "Brokers measure over the last {window:g} s, but are read every {every:g} s: bursts in between are not seen.",
-        "Set collection.sample_every_seconds to 5s, or scrape more often: docs/guides/scrape-interval.md.")
+        "Set collection.sample_every_seconds to 5s, or scrape more often (documentation: Scrape interval).")
     WINDOW_COVERED = _OK, "windows", "Brokers measure over the last {window:g} s, and are read every {every:g} s.", ""
     CLOCK_UNREADABLE = (_WARNING, "clocks",
         "The clock of source {subject!r} could not be read: {problem}.",

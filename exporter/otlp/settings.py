@@ -42,7 +42,7 @@ def build_push(config: Config, environ: Mapping[str, str], starts: Starts | None
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _PACKAGES:
             raise
-        missing = "needs OpenTelemetry's packages: pip install '.[otlp]' in a clone of quotascope"
+        missing = "needs OpenTelemetry's packages; in a clone of quotascope: pip install '.[otlp]'"
         raise ConfigError("otlp", [missing]) from None
     known_starts = Starts(time.time_ns()) if starts is None else starts
 

@@ -142,7 +142,7 @@ def _messages() -> Mapping[str, Any]:
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: PLC0415 - of an extra
     except ModuleNotFoundError:
-        raise MissingExtra("remote read needs protobuf: pip install '.[pipeline]' in a clone of quotascope") from None
+        raise MissingExtra("remote read needs protobuf; in a clone of quotascope: pip install '.[pipeline]'") from None
     kinds = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(name="quotascope/remote_read.proto", package=_PACKAGE, syntax="proto3")
     for message, fields in _FIELDS.items():

@@ -210,7 +210,8 @@ def needed(table: pa.Table) -> pa.Table:
     missing = [name for name in NEEDED if name not in (*table.column_names, *PLACE)]
     if missing:
         raise PipelineError(
-            f"the history lacks the columns {', '.join(missing)}; docs/guides/history.md says what a history holds"
+            f"the history lacks the columns {', '.join(missing)}; the documentation (Usage history on "
+            "disk) says what a history holds"
         )
     for name in PLACE:
         if name not in table.column_names:
@@ -221,7 +222,7 @@ def needed(table: pa.Table) -> pa.Table:
         if nulls and not HISTORY.field(name).nullable:
             raise PipelineError(
                 f"the history's column {name} is null in {nulls:,} of {len(table):,} rows; "
-                "docs/guides/history.md says what it holds"
+                "the documentation (Usage history on disk) says what it holds"
             )
     return table.select(NEEDED)
 

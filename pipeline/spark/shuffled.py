@@ -82,14 +82,16 @@ def _requests(frame: "DataFrame") -> "DataFrame":
     kinds = dict(frame.dtypes)
     if missing := [name for name in NEEDED if name not in kinds and name not in PLACE]:
         raise PipelineError(
-            f"the frame lacks the columns {', '.join(missing)}; docs/guides/history.md says what a history holds"
+            f"the frame lacks the columns {', '.join(missing)}; the documentation (Usage history on disk) "
+            "says what a history holds"
         )
     names = [name for name in NEEDED if name in kinds]
     for name in names:
         expected = ddl(pa.schema([HISTORY.field(name)])).split()[1]
         if kinds[name] not in _TAKEN.get(expected, (expected,)):
             raise PipelineError(
-                f"the frame's column {name} is {kinds[name]}, not {expected}; docs/guides/history.md says what it holds"
+                f"the frame's column {name} is {kinds[name]}, not {expected}; the documentation (Usage "
+                "history on disk) says what it holds"
             )
     return frame.select(*names)
 

@@ -90,7 +90,7 @@ def start_reporting(
             }:
                 raise
             raise SparkListenerError(
-                "this needs OpenTelemetry's packages: pip install '.[spark-otlp]' in a clone of quotascope"
+                "this needs OpenTelemetry's packages; in a clone of quotascope: pip install '.[spark-otlp]'"
             ) from None
         reporting.on_close(JobPush(settings, snapshots, app_id=app_id).close)
 

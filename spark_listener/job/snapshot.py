@@ -142,7 +142,7 @@ class JobSnapshot:
     def _measured(self, *, throttled: bool) -> str:
         """Return the sum of the throttle times, and which of them are known, as a sentence of the report."""
         if not self.seen_clients and not self.throttles:
-            return f"{NOT_MEASURED}: no Kafka client of the job has reported (docs/guides/spark.md)"
+            return f"{NOT_MEASURED}: no Kafka client of the job has reported (documentation: Spark)"
         kinds = f"clients of {' and '.join(_KINDS[kind] for kind in self.seen_clients)}" if self.seen_clients else ""
         unknown = counted(self.unknown_attempts, "attempt") + " ended without a report" if self.unknown_attempts else ""
         about = "; ".join(filter(None, (kinds, unknown)))

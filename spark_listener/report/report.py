@@ -21,8 +21,13 @@ _MOST_ON_PAGE = 50
 _MOST_IN_JSON = 1_000
 _MOST_IN_HEADLINE = 3
 _UNSEEN: Final[Mapping[ClientKind, str]] = {
-    "jvm": "Kafka clients of the JVM, such as Spark's connector, were not watched (docs/guides/spark-connector.md)",
-    "python": "Python code in tasks did not report, or the listener missed events (docs/guides/spark-tasks.md)",
+    "jvm": (
+        "Kafka clients of the JVM, such as Spark's connector, were not watched (documentation: Spark's Kafka connector)"
+    ),
+    "python": (
+        "Python code in tasks did not report, or the listener missed events (documentation: Python Kafka clients in "
+        "Spark tasks)"
+    ),
 }
 
 
@@ -320,10 +325,12 @@ def _unknown_why(application: Application) -> str:
         elif application.listener:
             advice = "give --summary"
         else:
-            advice = "it does not show that the listener was attached: see docs/guides/spark.md"
+            advice = "it does not show that the listener was attached: see the documentation (Spark)"
         return f"no failed attempt noted any, and the log has none of successful attempts ({advice})"
     if not application.throttles:
-        return "no Kafka client of the job reported to the listener (docs/guides/spark-tasks.md)"
+        return (
+            "no Kafka client of the job reported to the listener (documentation: Python Kafka clients in Spark tasks)"
+        )
     lacking = [_unseen(application, kind) for kind in application.unseen_clients]
     if application.unknown_attempts:
         lacking.append(f"{counted(application.unknown_attempts, 'attempt')} ended without a report")

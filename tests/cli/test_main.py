@@ -474,6 +474,6 @@ def test_a_command_names_the_extra_that_it_lacks(extra: str, tmp_path: Path) -> 
     lacking = {line: end for line, end in ends.items() if "pip install '.[" in end[1]}
     assert lacking.keys() == {line for line, needed in lines.items() if needed != extra}
     for line, (code, err) in lacking.items():
-        assert err.endswith(f": pip install '.[{lines[line]}]' in a clone of quotascope\n")
+        assert err.endswith(f"in a clone of quotascope: pip install '.[{lines[line]}]'\n")
         assert (code, err.count("\n")) == (1, 1), err
     assert {line: err for line, (_, err) in ends.items() if "unexpected" in err} == {}

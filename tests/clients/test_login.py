@@ -350,7 +350,7 @@ def test_a_missing_library_is_named(
     )
     with pytest.raises(LibraryMissing) as caught:
         open_quota_admin(connection)
-    assert str(caught.value).endswith(f"pip install '{words}' in a clone of quotascope")
+    assert str(caught.value).endswith(f"in a clone of quotascope: pip install '{words}'")
 
 
 @pytest.mark.parametrize("mechanism", SaslMechanism)

@@ -63,5 +63,5 @@ def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
         if name.startswith(("quotascope.dashboards.boards", "quotascope.dashboards.p")):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "grafanalib", None)
-    with pytest.raises(GrafanalibMissing, match=r"pip install '\.\[dashboards\]' in a clone"):
+    with pytest.raises(GrafanalibMissing, match=r"in a clone of quotascope: pip install '\.\[dashboards\]'$"):
         grafana_dashboards(Scope())

@@ -119,7 +119,7 @@ def test_a_mistake_in_the_file_of_the_alerts_is_reported_by_file_line_and_key(tm
     assert caught.value.problems == (
         "line 2: thresholds.NEAR_LIMIT: expected less than or equal to 1, got 90",
         "line 3: unknown key 'NEAR' under thresholds; did you mean 'NEAR_LIMIT'?",
-        "line 4: owners is the file of teams now: write `teams: FILE` (docs/guides/teams.md)",
+        "line 4: owners is the file of teams now: write `teams: FILE` (documentation: Teams)",
     )
     checked = CliRunner().invoke(app, ["config", "check", str(config), "--json"])
     assert checked.exit_code == 1

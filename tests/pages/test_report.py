@@ -49,6 +49,22 @@ def test_a_page_has_a_hundred_rows_by_default() -> None:
     assert "and 1 more: --json has all" in text
 
 
+def test_columns_without_any_text_are_left_out() -> None:
+    """A column that is empty in all rows has no head, wherever it stands; an unknown value keeps its column."""
+    rows = Rows(
+        heads=("query", "user", "=side", "#longest", "by rule"),
+        rows=[("", "alice", "", "unknown", ""), ("", "bob", "", "", "")],
+        below="by rule",
+    )
+    filled = rows.filled()
+    assert (filled.heads, filled.name, filled.below) == (["user", "#longest"], 0, "")
+    assert filled.rows == [["alice", "unknown"], ["bob", ""]]
+    assert "query" not in page(rows).text
+    full = Rows(heads=("query", "user"), rows=[("q", "alice"), ("", "bob")], name=1)
+    assert full.filled().name == 1
+    assert full.filled().rows == [["q", "alice"], ["", "bob"]]
+
+
 def test_names_are_text_in_each_part_of_a_report() -> None:
     """A page has untrusted names as text in sentences, cells, headings, legends and lines to be copied."""
     blocks = (

@@ -65,5 +65,5 @@ def test_a_missing_engine_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
         return real(name, *arguments, **options)
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(ValueError, match=r"install '\.\[patterns\]' in a clone"):
+    with pytest.raises(ValueError, match=r"in a clone of quotascope: pip install '\.\[patterns\]'$"):
         matcher("a")

@@ -48,8 +48,8 @@ def test_driver_needs_what_its_distribution_installs(tmp_path: Path) -> None:
     process = Installed(tmp_path, SMALL["dependencies"], rooms).run(DRIVER, log_of(VERSIONS[0], "plain"), work)
     assert process.returncode == 0, process.stderr
     assert process.stdout == (
-        "metrics are not pushed: this needs OpenTelemetry's packages: pip install '.[spark-otlp]' in a clone of "
-        "quotascope\n"
+        "metrics are not pushed: this needs OpenTelemetry's packages; in a clone of quotascope: "
+        "pip install '.[spark-otlp]'\n"
     )
 
 

@@ -69,7 +69,7 @@ kafka:
   sasl: hunter2  # kafka.sasl: expected keys and values
   bootstrap_servers: nowhere  # kafka.bootstrap_servers[0] expected HOST:PORT, such as broker-1:9092
 cardinality: {include_users: [a, '(']}  # cardinality.include_users[1] '(' is not an RE2 expression: missing ): (
-owners:  # owners is the file of teams now: write `teams: FILE` (docs/guides/teams.md)
+owners:  # owners is the file of teams now: write `teams: FILE` (documentation: Teams)
   - {user: alice, team: a}
 default_owner: a  # default_owner is the last team of the file of teams now: write …
 teams: nowhere.yaml  # teams: expected a file that is there, got 'nowhere.yaml'

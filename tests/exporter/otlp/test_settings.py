@@ -173,4 +173,4 @@ def test_without_the_extra_everything_else_works() -> None:
     """Nothing imports OpenTelemetry before a push is wanted; then the message says what to install."""
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False)
     assert (done.stderr, done.returncode) == ("", 0)
-    assert "pip install '.[otlp]' in a clone of quotascope" in done.stdout
+    assert "in a clone of quotascope: pip install '.[otlp]'" in done.stdout

@@ -156,7 +156,7 @@ def test_without_opentelemetry(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.metrics.export", None)
     (problem,) = problems(otlp__endpoint="http://127.0.0.1:1")
-    assert "'.[spark-otlp]' in a clone" in problem
+    assert "in a clone of quotascope: pip install '.[spark-otlp]'" in problem
 
 
 def test_books_that_cannot_be_read_do_not_hurt(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -423,7 +423,10 @@ environment = partial(spark_events.environment, class_path=SPARK)
 PYTHON: Event = stage_submitted(3, info={"RDD Info": [{"Name": "PythonRDD"}], "Submission Time": None})
 SOURCE: Event = stage_completed(3, info={"Accumulables": [{"Name": "data sent to Python workers"}]})
 SINK: Event = query_progressed(sink={"description": "ForeachWriterTable(a.b.PythonForeachWriter@1,c)"})
-REMEDY = "Python code in tasks did not report, or the listener missed events (docs/guides/spark-tasks.md)"
+REMEDY = (
+    "Python code in tasks did not report, or the listener missed events (documentation: Python Kafka clients in Spark "
+    "tasks)"
+)
 
 
 @pytest.mark.parametrize(
@@ -458,7 +461,7 @@ def test_clients_that_are_not_seen(
 @pytest.mark.parametrize(
     ("properties", "advice"),
     [
-        ({}, "it does not show that the listener was attached: see docs/guides/spark.md"),
+        ({}, "it does not show that the listener was attached: see the documentation (Spark)"),
         ({"spark.quotascope.enabled": "true"}, "(give --summary)"),
         ({"spark.quotascope.summaryFile": "/s/{app_id}.json"}, "(give --summary /s/app-1.json)"),
     ]
