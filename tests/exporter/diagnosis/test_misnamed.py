@@ -204,7 +204,7 @@ def test_rules_that_are_to_be_set() -> None:
         {QuotaEntity(name): {"producer_byte_rate": 1.0} for name in ("User:erin", "Erin", "default", "<default>")}
     )
     nothing = misnamed(planned, measured_names(None), QuotaSet(), in_force=False)
-    assert [str(entity) for entity in nothing] == ["user User:erin", "user default"]
+    assert [str(entity) for entity in nothing] == ["user default", "user User:erin"]
     assert all("may apply to no client" in problem.text for problem in nothing.values())
     assert [problem.commands for problem in nothing.values()] == [
         ("quotascope quotas set producer_byte_rate=1 --user erin",),
