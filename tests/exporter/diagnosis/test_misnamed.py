@@ -207,12 +207,12 @@ def test_rules_that_are_to_be_set() -> None:
     assert [str(entity) for entity in nothing] == ["user default", "user User:erin"]
     assert all("may apply to no client" in problem.text for problem in nothing.values())
     assert [problem.commands for problem in nothing.values()] == [
-        ("quotascope quotas set producer_byte_rate=1 --user erin",),
         ("quotascope quotas set producer_byte_rate=1 --default-user",),
+        ("quotascope quotas set producer_byte_rate=1 --user erin",),
     ]
     configured = rules(EVERY)
     something = misnamed(planned, measured_names(measured(configured, ("erin", ""))), QuotaSet(), in_force=False)
-    assert [str(entity) for entity in something] == ["user Erin", "user User:erin", "user default"]
+    assert [str(entity) for entity in something] == ["user default", "user Erin", "user User:erin"]
     assert "would apply to no client; user erin is measured" in something[QuotaEntity("Erin")].text
 
 
