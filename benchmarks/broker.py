@@ -1,4 +1,4 @@
-"""A real broker with 5,000 clients, whose beans three agents in its JVM serve."""
+"""A real broker with 5,000 clients, whose metrics the agents in its JVM serve."""
 
 import socket
 import struct
@@ -36,9 +36,9 @@ AT_ONCE = 100
 @dataclass(frozen=True, slots=True)
 class RivalAgents(Agents):
     """
-    Jolokia 2, and jmx_exporter twice.
+    Jolokia 2, Strimzi's reporter, and jmx_exporter twice.
 
-    As it is usually set up, and with an allowlist of the beans that Jolokia is asked for.
+    The latter as it is usually set up, and with an allowlist of the beans that Jolokia is asked for.
 
     The JVM is that of a small server, where the one of the tests spares its compiler.
     """

@@ -1,11 +1,11 @@
 """
-Times whole scrapes of one real broker by quotascope and by jmx_exporter, side by side: `make bench-scrape`.
+Times whole scrapes of one real broker by quotascope, jmx_exporter and Strimzi's reporter: `make bench-scrape`.
 
 The broker has 5,000 pairs of user and client id, each with three quotas. jmx_exporter runs in it twice: `complete`
 reads all beans, as it does with the rules of its examples, and `allowlisted` the beans that quotascope asks Jolokia
-for. Before each round a tenth of the clients send something, and a hundredth of them are new. All agents are scraped as
-Prometheus does it: for OpenMetrics, in gzip. CPU is that of the broker's process and of the exporter's, from the
-request to the last byte.
+for. Strimzi's reporter has all metrics, without an allowlist. Before each round a tenth of the clients send something,
+and a hundredth of them are new. All agents are scraped as Prometheus does it: for OpenMetrics, in gzip. CPU is that of
+the broker's process and of the exporter's, from the request to the last byte.
 """
 
 import argparse
@@ -43,6 +43,11 @@ HEADERS = {
 }
 GOALS = {"jmx_exporter, complete": 5.0, "jmx_exporter, allowlisted": 1.0}
 OURS = "quotascope"
+QUOTA_SERIES = (
+    *(b"kafka_server_quota", b"kafka_quota_"),
+    *(b"kafka_server_produce_", b"kafka_server_fetch_", b"kafka_server_request_"),
+)
+"""Beginnings of the names of quota series, of Strimzi's reporter the last ones."""
 READY_SECONDS = 60
 IDLE_SECONDS = 3
 
@@ -92,8 +97,7 @@ def scrape(rival: Rival, broker: Broker) -> Scrape:
     cpu_before = cpu_seconds(broker.pid), cpu_seconds(rival.exporter)
     seconds, text = fetch(rival.url)
     cpu_after = cpu_seconds(broker.pid), cpu_seconds(rival.exporter)
-    names = (b"kafka_server_quota", b"kafka_quota_")
-    series = sum(line.startswith(names) for line in text.splitlines())
+    series = sum(line.startswith(QUOTA_SERIES) for line in text.splitlines())
     assert series > CLIENTS, f"{rival.url} shows {series} quota series"
     return Scrape(seconds, cpu_after[0] - cpu_before[0], cpu_after[1] - cpu_before[1], len(text), series)
 
@@ -151,6 +155,7 @@ def run(rounds: int, rules: Path) -> tuple[dict[str, Rival], float]:
                     OURS: ours,
                     "jmx_exporter, complete": Rival(broker.agents.complete),
                     "jmx_exporter, allowlisted": Rival(broker.agents.listed),
+                    "Strimzi's reporter": Rival(broker.agents.strimzi),
                 }
 
                 def use(step: int) -> None:
