@@ -104,7 +104,7 @@ _MOST: Final = frozenset(["need", "highest"])
 
 def by_node(answers: Iterable[tuple[str, Target, float]]) -> dict[Entity, dict[str, Evidence]]:
     """
-    Return the evidence by entity and node.
+    Return the evidence by entity and node, the nodes in order.
 
     Figures of several ranges are added up. If several servers, or exporters, scraped a node, the larger figures count.
     """
@@ -117,7 +117,11 @@ def by_node(answers: Iterable[tuple[str, Target, float]]) -> dict[Entity, dict[s
     for (entity, node, _), evidence in by_server.items():
         of_other_server = combined[entity].get(node)
         combined[entity][node] = evidence if of_other_server is None else of_other_server.maximum(evidence)
-    return combined
+    # answers of servers are in no order, and of nodes with equal figures one is named
+    return {
+        entity: dict(sorted(nodes.items(), key=lambda item: (len(item[0]), item[0])))
+        for entity, nodes in combined.items()
+    }
 
 
 def answered(

@@ -168,6 +168,14 @@ def test_ranges_add_up_and_servers_do_not() -> None:
     assert (nodes["1"].seen_s, nodes["1"].need) == (15.0, 4.0)
 
 
+def test_nodes_are_in_order_however_a_server_answers() -> None:
+    """Of nodes with equal figures the same one is named, as answers of a server are in no order."""
+    answers = [("need", _target(node=node), 4.0) for node in ("10", "2", "1")]
+    for in_some_order in (answers, answers[::-1]):
+        (nodes,) = by_node(in_some_order).values()
+        assert [*nodes] == ["1", "2", "10"]
+
+
 @pytest.mark.parametrize(
     ("evidence", "interval_s", "sight"),
     [
