@@ -85,8 +85,8 @@ class KafkaPythonAdmin:
         self._lock = threading.Lock()
         self._admin: kafka.KafkaAdminClient | None = None
         self._closed = False
-        self._answered: int | None = None
-        """The broker that answered last what any broker can."""
+        self._last_node: int | None = None
+        """The broker that last answered a request that any broker can answer."""
 
     def describe_quotas(self) -> tuple[ConfiguredQuota, ...]:
         """Return every configured quota."""
@@ -253,14 +253,14 @@ class KafkaPythonAdmin:
         if isinstance(message, AlterClientQuotasRequest):
             return private_send(admin, message)
         # One broker that hangs must not hide what the others know: each but the last is waited for a moment only.
-        for candidate in _candidates(admin, self._answered)[:-1]:
+        for candidate in _candidates(admin, self._last_node)[:-1]:
             manager = _manager(admin)
             deadline = time.monotonic() + _ONE_NODE_SECONDS
             answer = manager.run(_sent, manager, request(), candidate, deadline)
             if not isinstance(answer, KafkaError):
-                self._answered = candidate
+                self._last_node = candidate
                 return cast("answers.Answer", answer)
-        last_candidate = _candidates(admin, self._answered)[-1:]
+        last_candidate = _candidates(admin, self._last_node)[-1:]
         return private_send(admin, message, last_candidate[0] if last_candidate else None)
 
     def _connected(self) -> kafka.KafkaAdminClient:

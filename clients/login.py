@@ -364,7 +364,7 @@ def check_login(sasl: Sasl, seconds: float) -> None:
     if sasl.kerberos is None:
         return
     if sasl.kerberos.keytab is not None:
-        # the library's own way: it has no argument for them, and renews tickets of this keytab without a call
+        # the library has no arguments for them; it renews the tickets of this keytab by itself
         os.environ["KRB5_CLIENT_KTNAME"] = f"FILE:{sasl.kerberos.keytab}"
         os.environ["KRB5CCNAME"] = f"MEMORY:{sasl.kerberos.keytab}"
     gssapi = importlib.import_module("gssapi")

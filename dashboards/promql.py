@@ -120,8 +120,8 @@ def average(family: Family, labels: Sequence[str], window: str, *matchers: str, 
     """
     Return the average of each series of a gauge, then of the exporters that read it.
 
-    Two exporters read a gauge at different times. The average of the higher value of both would be above the gauge's
-    average, as the average of the highest value of many brokers would be above that of any broker.
+    Two exporters read a gauge at different times: the average of their maximum would be above the gauge's average. In
+    the same way, the average of the maximum of many brokers would be above that of any broker.
 
     >>> from quotascope.metrics.catalog import DELAY_QUEUE_SIZE
     >>> average(DELAY_QUEUE_SIZE, ("cluster", "broker"), "10m")

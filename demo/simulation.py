@@ -47,7 +47,7 @@ class DemoClient:
             self.due_ms = ready_ms
             return
         rhythm = self.role.rhythm
-        # Small delays are made up for, so that the pace holds; what a throttle held up is not.
+        # A client makes up for a small delay, so that it keeps its pace, but not for the time of a throttle.
         late = now_ms - self.due_ms > rhythm.every_ms
         base_ms = (now_ms if late else self.due_ms) - self._start_ms
         next_ms = self._start_ms + rhythm.next_ms(base_ms, self._random)

@@ -75,7 +75,7 @@ def round_times(begin_ms: int, end_ms: int, max_steps: int = 8, zone: tzinfo = U
     local_end = end_ms + max(ahead, _ahead_ms(end_ms, zone))
     local_times = range(-(-(begin_ms + ahead) // step) * step, local_end + 1, step)
     times = {local: local - _ahead_ms(local - ahead, zone) for local in local_times}
-    # clocks that go forward leave times out
+    # clocks that go forward skip some local times, which no time has
     return [
         time for local, time in times.items() if begin_ms <= time <= end_ms and time + _ahead_ms(time, zone) == local
     ]

@@ -51,9 +51,9 @@ def put_all(contents: Mapping[Path, Content], *, make_folders: bool = False) -> 
             with _named(file):
                 if part is not None:
                     part.take_its_name()
-                    continue
-                with file.open("ab") as opened:  # keeps the present content
-                    opened.write(_encoded(contents[file]))
+                else:
+                    with file.open("ab") as opened:  # keeps the present content
+                        opened.write(_encoded(contents[file]))
         for folder in {part.target.parent for part in staged if part is not None}:
             _remember_names(folder)
 

@@ -38,7 +38,7 @@ def element(kind: str, *children: Child, **attributes: str | float) -> Element:
     for child in children:
         for place, part in enumerate(isolated(child) if isinstance(child, str) and kind != "bdi" else [child]):
             inner = part
-            if place % 2:
+            if place % 2:  # every second part is from right to left
                 inner = f"\u2068{part}\u2069" if kind in _ONLY_TEXT else element("bdi", part)
             if not isinstance(inner, str):
                 node.append(inner)

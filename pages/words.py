@@ -137,7 +137,10 @@ def percent(share: float, sign: Literal["", "+"] = "") -> str:
         return f"<{_LEAST_PERCENT:g} %"
     if abs(value) < _NEARLY_ALL:
         return f"{value:{sign}.2g} %"
-    return f"{math.copysign(min(abs(value), 99.9), share):{sign}.1f} %" if abs(share) < 1 else f"{value:{sign}.0f} %"
+    if abs(share) >= 1:
+        return f"{value:{sign}.0f} %"
+    # a share below 1 is not rounded up to 100 %
+    return f"{math.copysign(min(abs(value), 99.9), share):{sign}.1f} %"
 
 
 def moment(time_ms: float, zone: tzinfo = UTC) -> str:

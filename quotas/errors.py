@@ -37,6 +37,6 @@ class NotApplied(QuotasError):
         self.missing = tuple(missing)
         """The changes that are not in force, in words."""
         self.done = done
-        """How many of the others are."""
+        """Number of changes that are in force."""
         lines = "".join(f"\n  {change}" for change in self.missing)
         super().__init__(f"{reason}; in force: {done}, not in force:{lines}")

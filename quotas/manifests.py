@@ -45,9 +45,9 @@ def is_manifest(document: Mapping[str, object]) -> bool:
 
 def levels_of(document: Mapping[str, str]) -> int | None:
     """
-    Return the number of levels of a document to read.
+    Return the number of levels of a document to read; None for all.
 
-    Only the keys of a resource that has no quotas, as anything may stand below them.
+    Of a resource without quotas only the keys are read, as anything may stand below them.
     """
     if not is_manifest(document):
         return None
@@ -59,10 +59,8 @@ def quotas_of_manifests(documents: Sequence[Located], subject: str) -> QuotaSet:
     """
     Return the quotas of all `KafkaUser` and `Kafka` resources in some documents.
 
-    Raises `InvalidQuotas`, which calls them `subject`.
-
-    It holds all that cannot be mapped, by line and key, and clusters or namespaces that contradict one another: a user
-    is one of one cluster.
+    Raises `InvalidQuotas` about `subject`, with every problem in the order of lines: keys that cannot be mapped, and
+    clusters or namespaces that contradict each other, since a user belongs to one cluster.
     """
     reading = _Reading()
     for document in documents:

@@ -67,7 +67,7 @@ class PatternSet:
             for pattern in (*self._patterns, ".*"):
                 compiled.Add(pattern)
         except (re2.error, UnicodeEncodeError):
-            _ = self._matchers  # they name the pattern
+            _ = self._matchers  # raises an error that names the pattern
             raise
         try:
             compiled.Compile()

@@ -63,7 +63,7 @@ class TeamFinder:
         users, client_ids = self._users, self._client_ids
         of_user, of_client_id = users.matching(user), client_ids.matching(client_id)
         if of_user is None or of_client_id is None:
-            return self._number_of_unknown(user, client_id)
+            return self._number_entry_by_entry(user, client_id)
         first = self._always
         for entry in of_user | of_client_id:
             if (
@@ -89,7 +89,8 @@ class TeamFinder:
             return self.teams[number].name
         return UNOWNED if number == NOT_OWNED else UNDECIDED
 
-    def _number_of_unknown(self, user: str, client_id: str) -> int:
+    def _number_entry_by_entry(self, user: str, client_id: str) -> int:
+        """Return the number of the first entry that may match; ``NOT_DECIDED`` if it is unknown whether it does."""
         for entry, number in enumerate(self._team_of_entry):
             matches = self._users.matches(entry, user), self._client_ids.matches(entry, client_id)
             if False not in matches:

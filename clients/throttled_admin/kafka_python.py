@@ -164,7 +164,7 @@ class ThrottleAwareAdmin(kafka.KafkaAdminClient):
                 try:
                     entries = ask(pending, ms)
                 except KafkaError as error:
-                    raise self._worth_another_try(error) from error
+                    raise self._retriable(error) from error
                 version, throttle_ms = self._answered
             results = outcomes.answered(entries)
             return MutationAnswer(version=version, throttle_time_ms=throttle_ms, results=results)
@@ -174,7 +174,7 @@ class ThrottleAwareAdmin(kafka.KafkaAdminClient):
         results = mutate(api, topics, counted(send, self._throttles), options=options)
         return outcomes.entries(results, raise_errors=raise_errors)
 
-    def _worth_another_try(self, error: KafkaError) -> Exception:
+    def _retriable(self, error: KafkaError) -> Exception:
         """Return the error if `mutate` should retry it: a lost connection or a timeout. Raise any other error."""
         if not error.retriable:
             raise error

@@ -50,10 +50,11 @@ class TopicOutcomes:
         ]
 
     def _topic(self, entry: Entry) -> Topic:
-        """Return the topic of an entry; the answer to a request by id has the name as well."""
-        name = str(entry["name"])
-        by_name = self._topics.get(name, name)
-        return self._topics.get(str(entry.get("topic_id")), by_name)
+        """Return the topic of an entry, which has a name even if the topic was requested by its id."""
+        topic_id, name = str(entry.get("topic_id")), str(entry["name"])
+        if topic_id in self._topics:
+            return self._topics[topic_id]
+        return self._topics.get(name, name)
 
 
 def _error(entry: Entry) -> ApiError | None:

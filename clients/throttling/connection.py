@@ -80,11 +80,7 @@ class ClientConnection:
         return max(0, self.throttled_until_ms - now_ms)
 
     def poll_delay_ms(self, now_ms: int, otherwise_ms: int = LONG_MAX) -> int:
-        """
-        Return the longest wait for the node in ms.
-
-        Until the end of its throttle, else `otherwise_ms`, by default without bound.
-        """
+        """Return the longest wait for the node in ms: the rest of its throttle; `otherwise_ms` without a throttle."""
         return self.throttle_delay_ms(now_ms) or otherwise_ms
 
     def timed_out(self, now_ms: int) -> bool:

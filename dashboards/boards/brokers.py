@@ -132,7 +132,7 @@ def load(scope: Scope) -> Row:
         "s",
         Line(
             occurred(scope, catalog.REQUEST_QUEUE_SECONDS, waits, "broker", "request", matchers=worst),
-            _name(("broker", "request")),
+            _legend(("broker", "request")),
         ),
     )
     return Row(title="Load", panels=side_by_side(idle, other_threads, queue))
@@ -277,7 +277,7 @@ def leftovers(scope: Scope) -> Row:
 def _of(scope: Scope, family: Family, *labels: str, end: str = "", matchers: Sequence[str] = ()) -> Line:
     """Return the highest series for each combination of labels, of which the first is the broker."""
     selected = scope.by("max", scope.of(family, CHOSEN, *matchers), *labels)
-    return Line(selected, f"{_name(labels)}{end}")
+    return Line(selected, f"{_legend(labels)}{end}")
 
 
 def _occurred(scope: Scope, family: Family, *labels: str, end: str = "") -> Line:
@@ -290,9 +290,10 @@ def _limit_of(scope: Scope, family: Family, *labels: str) -> Line:
     """Return the line of ``_of``, drawn as a limit."""
     selected = scope.by("max", scope.of(family, CHOSEN), *labels)
     of_what = "limit" if len(labels) == 1 else "limit of"
-    return limit(selected, f"{of_what} {_name(labels)}")
+    return limit(selected, f"{of_what} {_legend(labels)}")
 
 
-def _name(labels: tuple[str, ...]) -> str:
-    broker, *narrower = labels
-    return " ".join((*(f"{{{{{label}}}}}" for label in narrower), f"on {{{{{broker}}}}}"))
+def _legend(labels: tuple[str, ...]) -> str:
+    """Return the legend of a line by its labels, of which the broker is the first: `{{request}} on {{broker}}`."""
+    broker, *narrower = (f"{{{{{label}}}}}" for label in labels)
+    return " ".join((*narrower, f"on {broker}"))

@@ -351,7 +351,7 @@ def files_in(part: object) -> Iterator[Path]:
 
 
 def named_files(part: object, name: str = "") -> Iterator[tuple[str, Path]]:
-    """Yield the same, each with the field that names it, such as ``ca_file``."""
+    """Yield the files that a part of the configuration names, each after the name of its field, such as ``ca_file``."""
     match part:
         case Path():
             yield name, part

@@ -30,13 +30,13 @@ class CallbackTags(EntityTags):
 
 class CallbackRules(QuotaRules):
     """
-    The rules of one quota type as far as a callback is concerned: it learns of them, and makes the decisions.
+    The rules of one quota type under a callback, which learns of every change and makes the decisions.
 
-    For the reader they are kept; nothing is resolved by them.
+    They are kept so that they can be read; they decide nothing.
 
     Args:
-        callback: decides.
-        quota_type: about which it is asked.
+        callback: the maker of the decisions.
+        quota_type: the type that the callback is asked about.
 
     """
 
@@ -58,7 +58,7 @@ class CallbackRules(QuotaRules):
         self._callback.update_quota(self._quota_type, entity, bound)
 
     def remove(self, entity: QuotaEntity) -> bool:
-        """Forget a quota and call the callback, also when there is none; False then."""
+        """Forget a quota and call the callback in any case; return whether there was one."""
         removed = super().remove(entity)
         self._flags = CUSTOM_FLAG
         self._callback.remove_quota(self._quota_type, entity)

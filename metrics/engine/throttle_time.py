@@ -42,7 +42,7 @@ def rate_throttle_time_ms(violation: QuotaViolation, now_ms: int) -> int:
 
 
 def bounded_rate_throttle_time_ms(violation: QuotaViolation, max_ms: int, now_ms: int) -> int:
-    """Return the same, but at most `max_ms` (Kafka: `QuotaUtils.boundedThrottleTime`)."""
+    """Return the throttle time of a violated rate in ms, at most `max_ms` (Kafka: `QuotaUtils.boundedThrottleTime`)."""
     return min(rate_throttle_time_ms(violation, now_ms), max_ms)
 
 

@@ -130,10 +130,9 @@ class RuleTable(Mapping[QuotaEntity, float]):
         """
         Return whether some request would be measured under exactly these tags; False marks a stale metric.
 
-        The absent dimension may be completed by any name, and an absent client-id also by the empty one. A
-        principal without a name is taken not to exist. Whether anything is recorded at all is another
-        question, see `enabled`: without rules the answer is that of the tags which the recordings use that
-        Kafka makes regardless (`throttle`, `unrecord`, `record_no_throttle`).
+        Where a tag is empty, the request may have any name, and its client-id may be empty; no principal has an
+        empty name. `enabled` says whether Kafka measures requests at all: without rules, the result is for the
+        recordings that it makes regardless (`throttle`, `unrecord`, `record_no_throttle`).
         """
         if self._flags <= CLIENT_ID_FLAG:
             return user_tag == ""

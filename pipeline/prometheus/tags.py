@@ -66,7 +66,7 @@ class TagsOf:
         return (names, "") if stays_one else (None, reason)
 
     def _names_of_pair(self, names: Names) -> tuple[Names | None, str]:
-        """Return the same as `names`, for an entity that brokers measured by user and client-id."""
+        """Return what `names` returns, for an entity that brokers measured by user and client-id."""
         tags = self._table.metric_tags(*names)
         if tags == names:
             return tags, ""

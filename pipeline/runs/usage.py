@@ -203,7 +203,7 @@ def _ordered(clients: Iterable[ClientUsage]) -> list[ClientUsage]:
 
 def by_user(usage: Usage) -> Usage:
     """
-    Return the same with the clients of each user added up.
+    Return usage with the clients of each user added up.
 
     Client ids, as those of Spark, may change with each run.
     """
@@ -215,7 +215,7 @@ def by_user(usage: Usage) -> Usage:
 
 
 def by_team(usage: Usage, teams: TeamFinder) -> Usage:
-    """Return the same with the clients of each team added up; those without a team are one row."""
+    """Return usage with the clients of each team added up; those without a team are one row."""
     sums: dict[tuple[str, QuotaType], ClientUsage] = {}
     for client in usage.clients:
         label = teams.label(client.user, client.client_id or "")

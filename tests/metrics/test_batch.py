@@ -73,19 +73,23 @@ def figures(registry: Registry, now_ms: int) -> dict[MetricName, str]:
 def test_records_as_one_by_one(trace: list[Record], bound: float, *, check: bool, related: bool) -> None:
     """A batch has the scalar engine's violations, measured values and final state to the last bit."""
     ours, twins = sensors(bound, related=related), sensors(bound, related=related)
-    whose, values, times_ms = columns(trace)
+    entities, values, times_ms = columns(trace)
     batch = record_many(
-        ours, np.array(whose, np.int64), np.array(values, np.float64), np.array(times_ms, np.int64), check_quotas=check
+        ours,
+        np.array(entities, np.int64),
+        np.array(values, np.float64),
+        np.array(times_ms, np.int64),
+        check_quotas=check,
     )
     expected = []
-    for number, (entity, value, now_ms) in enumerate(zip(whose, values, times_ms, strict=True)):
+    for number, (entity, value, now_ms) in enumerate(zip(entities, values, times_ms, strict=True)):
         try:
             twins[entity].record(value, now_ms, check)
         except QuotaViolation as violation:
             expected.append((number, violation.value, violation.bound))
     assert batch.records.tolist() == [number for number, _, _ in expected]
     assert list(map(bits, batch.values)) == [bits(value) for _, value, _ in expected]
-    assert batch.bounds.tolist() == [bound for _, _, bound in expected]
+    assert batch.bounds.tolist() == [exceeded for _, _, exceeded in expected]
     end_ms = (times_ms or [EPOCH_MS])[-1]
     assert state(ours, end_ms) == state(twins, end_ms)
 
@@ -109,11 +113,11 @@ def test_throttles_as_one_by_one(
     for manager in (ours, twin):
         manager.update_quota(QuotaEntity(DEFAULT), bound)
         manager.update_quota(QuotaEntity("a", "x"), bound / 3)
-    whose, values, times_ms = columns(trace)
-    throttled = throttle_times_ms(ours, CLIENTS, whose, values, times_ms)
+    entities, values, times_ms = columns(trace)
+    throttled = throttle_times_ms(ours, CLIENTS, entities, values, times_ms)
     expected = [
         twin.maybe_record_and_get_throttle_time(*CLIENTS[entity], value, now_ms)
-        for entity, value, now_ms in zip(whose, values, times_ms, strict=True)
+        for entity, value, now_ms in zip(entities, values, times_ms, strict=True)
     ]
     assert throttled.tolist() == expected
     end_ms = (times_ms or [EPOCH_MS])[-1]
@@ -146,7 +150,7 @@ def test_nothing_is_recorded_without_rules() -> None:
 
 
 @pytest.mark.parametrize(
-    ("whose", "values", "times_ms", "reason"),
+    ("entities", "values", "times_ms", "reason"),
     [
         ([0], [1.0, 2.0], [EPOCH_MS], "shapes"),
         ([0, 1], [1.0, 2.0], [EPOCH_MS], "shapes"),
@@ -157,9 +161,9 @@ def test_nothing_is_recorded_without_rules() -> None:
         ([0], [1.0], [0.5], "times_ms must be whole numbers, not float64"),
     ],
 )
-def test_refuses_what_does_not_fit(whose: object, values: object, times_ms: object, reason: str) -> None:
-    """A batch whose arrays do not fit is refused with the wrong one, and nothing is recorded."""
+def test_refuses_what_does_not_fit(entities: object, values: object, times_ms: object, reason: str) -> None:
+    """A batch entities arrays do not fit is refused with the wrong one, and nothing is recorded."""
     created = sensors(1e9)
     with pytest.raises(MalformedBatch, match=reason):
-        record_many(created, whose, values, times_ms)  # type: ignore[arg-type]
+        record_many(created, entities, values, times_ms)  # type: ignore[arg-type]
     assert state(created, EPOCH_MS) == state(sensors(1e9), EPOCH_MS)

@@ -37,14 +37,14 @@ class DelayedClose(Generic[T]):
         heapq.heappush(self._heap, (order, self._number, end_ms, connection))
 
     def due(self, now_ms: int) -> list[T]:
-        """Give out the connections that are to be closed at `now_ms` (epoch ms)."""
+        """Remove and return the connections that are to be closed at `now_ms` (epoch ms)."""
         closing = []
         while self._heap and self._heap[0][2] < now_ms:
             closing.append(heapq.heappop(self._heap)[3])
         return closing
 
     def clear(self) -> list[T]:
-        """Give out all connections, for an acceptor that stops."""
+        """Remove and return all connections, for an acceptor that stops."""
         closing = [entry[3] for entry in self._heap]
         self._heap = []
         return closing

@@ -80,7 +80,7 @@ class Frequencies(CompoundStat):
         return self._share(self._windows.live(config, now_ms), value)
 
     def peek_frequency(self, config: MetricConfig, now_ms: int, value: float) -> float:
-        """Return the same without an effect on later values."""
+        """Return the share of the bucket that a value falls into, without an effect on later values."""
         return self._share(self._windows.view(config, now_ms), value)
 
     def stats(self) -> Sequence[NamedMeasurable]:

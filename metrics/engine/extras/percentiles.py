@@ -91,7 +91,7 @@ class Percentiles(CompoundStat):
         return self._edge_above(self._windows.live(config, now_ms), quantile)
 
     def peek_value(self, config: MetricConfig, now_ms: int, quantile: float) -> float:
-        """Return the same without an effect on later values."""
+        """Return the value at a quantile from 0 to 1, without an effect on later values."""
         return self._edge_above(self._windows.view(config, now_ms), quantile)
 
     def stats(self) -> Sequence[NamedMeasurable]:

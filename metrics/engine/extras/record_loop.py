@@ -23,7 +23,7 @@ def record_each(
 def record_runs(
     sensors: list[Sensor], entities: list[int], values: list[float], times_ms: list[int], *, check_quotas: bool
 ) -> list[tuple[int, Breach]]:
-    """Do the same for records that are sorted by entity, with sensors that are independent of each other."""
+    """Return what `record_each` returns, for records sorted by entity and sensors independent of each other."""
     breaches: list[tuple[int, Breach]] = []
     start: i64 = 0
     count: i64 = len(entities)

@@ -94,16 +94,16 @@ class ReplicationQuotaManager(ByteRateQuota):
         self.update_quota(Quota(bound))
 
     def mark_throttled(self, topic: str, partitions: Iterable[int] = ALL_REPLICAS) -> None:
-        """Let the bound be for these partitions of a topic, and no longer for its others; all unless given."""
+        """Throttle these partitions of a topic, by default all, and no longer its other ones."""
         marks = tuple(partitions)
         self._throttled[topic] = None if marks == ALL_REPLICAS else frozenset(marks)
 
     def remove_throttle(self, topic: str) -> None:
-        """Let the bound be for no partition of a topic."""
+        """Throttle no partition of a topic any longer."""
         self._throttled.pop(topic, None)
 
     def is_throttled(self, topic: str, partition: int) -> bool:
-        """Return whether the bound is for a partition; its bytes are to be recorded then."""
+        """Return whether a partition is throttled; its bytes are to be recorded then."""
         marks = self._throttled.get(topic, frozenset())
         return marks is None or partition in marks
 
