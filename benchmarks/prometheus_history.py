@@ -22,7 +22,7 @@ from benchmarks.process import cpu_seconds, peak_mib
 from tests.integration.backfilled import HOUR_S, Backfill, backfilled
 from tests.prometheus.releases import NEWEST, OLDEST
 
-from quotascope.cli.past import PrometheusOptions, opened
+from quotascope.cli.past import PrometheusOptions, open_past
 from quotascope.exporter.config import Config
 from quotascope.pipeline.prometheus.advice import advise
 from quotascope.pipeline.prometheus.past import Answer, Server, Store
@@ -82,7 +82,7 @@ def main(options: argparse.Namespace) -> int:
     with (
         tempfile.TemporaryDirectory() as folder,
         backfilled(Path(folder) / "prometheus", series, release) as prometheus,
-        opened(PrometheusOptions(prometheus=f"http://{prometheus.address}"), Config()) as asked,
+        open_past(PrometheusOptions(prometheus=f"http://{prometheus.address}"), Config()) as asked,
     ):
         pid = prometheus.child.pid
         idle_mib, used_s = peak_mib(pid), cpu_seconds(pid)

@@ -89,16 +89,16 @@ async def exporter_state(target: HttpTarget) -> tuple[Limits, Snapshot]:
     raise LimitsError(f"{target.url} reports no limits, give --bootstrap-servers to read them from Kafka: {reason}")
 
 
-def configured(config: Config, exporter: HttpTarget | None = None) -> QuotaSet:
+def configured_quotas(config: Config, exporter: HttpTarget | None = None) -> QuotaSet:
     """
     Return the quotas of the cluster, from Kafka or an exporter.
 
     Raises ``ConfigError``, ``ClientError``, ``QuotasError`` and ``ExporterError``.
     """
-    return configured_and_measured(config, exporter)[0]
+    return quotas_and_snapshot(config, exporter)[0]
 
 
-def configured_and_measured(config: Config, exporter: HttpTarget | None) -> tuple[QuotaSet, Snapshot | None]:
+def quotas_and_snapshot(config: Config, exporter: HttpTarget | None) -> tuple[QuotaSet, Snapshot | None]:
     """Return the quotas of the cluster, and the clients that an exporter measures; None without an exporter."""
     from quotascope.quotas import IpEntity, QuotaSet
 

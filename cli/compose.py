@@ -82,17 +82,17 @@ def alert_terms(path: Path) -> AlertTerms:
     return read_alert_terms(path)
 
 
-def _impatient(config: Config) -> Config:
+def _with_shorter_timeouts(config: Config) -> Config:
     """Return a configuration whose sources time out before the collection does, so that messages name their hosts."""
     limit = 0.8 * config.collection.timeout_seconds
 
-    def within(source: Any) -> Any:  # noqa: ANN401 - a source, or the settings of those that are found
+    def shortened(source: Any) -> Any:  # noqa: ANN401 - a source, or the settings of those that are found
         if isinstance(source, PrometheusSourceConfig):
-            return source.model_copy(update={"prometheus": within(source.prometheus)})
+            return source.model_copy(update={"prometheus": shortened(source.prometheus)})
         return source.model_copy(update={"timeout_seconds": min(source.timeout_seconds, limit)})
 
-    discovery = config.discovery.model_copy(update={"source": within(config.discovery.source)})
-    return config.model_copy(update={"sources": tuple(map(within, config.sources)), "discovery": discovery})
+    discovery = config.discovery.model_copy(update={"source": shortened(config.discovery.source)})
+    return config.model_copy(update={"sources": tuple(map(shortened, config.sources)), "discovery": discovery})
 
 
 @asynccontextmanager
@@ -104,7 +104,7 @@ async def build_collection(config: Config, *, watch: bool = False) -> AsyncItera
     """
     # a command that reads pushes nothing
     alone = with_source(config, _OF_READERS).model_copy(update={"otlp": None})
-    settings = loaded(alone if watch else _impatient(alone))
+    settings = loaded(alone if watch else _with_shorter_timeouts(alone))
     parts = build_parts(settings, open_admin=admin_of, read_terms=alert_terms, environ=os.environ)
     roster, refresh = Roster(parts.sources), LimitsRefresh(*parts.limits_reading)
     discovery = discovery_of(parts.config, parts.finders, roster)

@@ -180,7 +180,7 @@ def _of_prometheus(
 
     begin_s, end_s = month.span_s
     with (
-        past.opened(prometheus, settings, (begin_s, min(end_s, now_s))) as opened,
+        past.open_past(prometheus, settings, (begin_s, min(end_s, now_s))) as opened,
         outputs.bar("adding up rates") as of_rates,
         outputs.bar("adding up throttles") as of_throttles,
     ):
@@ -193,7 +193,7 @@ def _of_counters(
     from quotascope.pipeline.cost.counters import uses_of_counters
 
     config = prometheus.config(settings)
-    with past.asked(prometheus, settings) as server:
+    with past.open_server(prometheus, settings) as server:
         return uses_of_counters(
             server, config.label, config.selector, month, now_s, name, check=past.check_exporters(config)
         )

@@ -78,13 +78,13 @@ def episodes(
         check_extra()
         from quotascope.quotas import read_quotas
 
-        from .cluster import configured
+        from .cluster import configured_quotas
 
         rules = None
         if quotas is not None:
             rules = read_quotas(quotas)
         elif (settings := kafka.configuration()).kafka is not None:
-            rules = configured(settings)
+            rules = configured_quotas(settings)
         if folder is None:
             answer = _of_prometheus(prometheus, kafka.configuration(), (user, client_id), span, rules)
         else:
@@ -117,7 +117,7 @@ def _of_prometheus(
     """Return the episodes in the samples of a Prometheus server, in the form of a history's."""
     from quotascope.pipeline.prometheus.episodes import find_episodes
 
-    with past.opened(prometheus, settings, span) as opened, outputs.bar("looking for throttles") as progress:
+    with past.open_past(prometheus, settings, span) as opened, outputs.bar("looking for throttles") as progress:
         asked, limits = opened.limits() if rules is None else (opened.past, {})
         return find_episodes(
             asked,

@@ -106,9 +106,9 @@ def _of_server(
 
     from .samples import Remote, settings_of, wanted_of
 
-    with past.surveyed(prometheus, configuration(config), span, settled_s=_SETTLED_S) as asked:
-        wanted = wanted_of(asked.stock)
-        server, period = asked.config, (asked.begin, asked.end)
+    with past.open_survey(prometheus, configuration(config), span, settled_s=_SETTLED_S) as survey:
+        wanted = wanted_of(survey.stock)
+        server, period = survey.config, (survey.begin, survey.end)
     with usable(f"source {server.label!r}"):
         remote = Remote(server.with_secrets())
     with outputs.bar("reading samples") as progress:
@@ -137,7 +137,7 @@ def _of_dumps(dumps: list[str], into: str, engine: EngineChoice) -> tuple[Ingest
     for dump in found:
         if not dump.series:
             raise UnreadableLog(dump.dump.path, "has no sample: did promtool print an error?")
-    settings = settings_of(past.defaults())
+    settings = settings_of(past.default_config())
     stock = inventory_of(
         Listed(one for dump in found for one in dump.series), settings, "", (0.0, 0.0), by_exporter=None
     )

@@ -140,14 +140,14 @@ def main() -> None:
     try:
         code = app(prog_name="quotascope", standalone_mode=False)
     except Exception as error:  # noqa: BLE001 - each becomes a message
-        _fail_of(error)
+        _fail_with(error)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail_of(error: Exception) -> NoReturn:
-    """End with the message of an error. Raises it if it is a defect and a user wants to see where."""
+def _fail_with(error: Exception) -> NoReturn:
+    """End with the message of an error; raise the error if it is a defect and ``QUOTASCOPE_TRACEBACK`` is set."""
     if hasattr(error, "format_message"):
-        _fail_of_usage(error)
+        _fail_with_usage(error)
     if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("quotascope"):
         _fail(f"{error.name} is missing: install quotascope again, with what it needs")
     if isinstance(error, QuotascopeError):
@@ -158,10 +158,10 @@ def _fail_of(error: Exception) -> NoReturn:
         raise error
     if isinstance(error, OSError) and error.filename is None and error.errno in {EDQUOT, EFBIG, EIO, ENOSPC}:
         _fail(f"the output cannot be written: {error.strerror}")
-    _fail(_of_unexpected(error))
+    _fail(_unexpected_text(error))
 
 
-def _fail_of_usage(error: Any) -> NoReturn:  # noqa: ANN401 typer's exceptions have a private home in some versions
+def _fail_with_usage(error: Any) -> NoReturn:  # noqa: ANN401 typer's exceptions have a private home in some versions
     """End with the one form of all errors; without a command, with the help."""
     context = error.ctx
     if type(error).__name__ == "NoArgsIsHelpError":
@@ -195,7 +195,7 @@ def _is_not_of_py4j(record: logging.LogRecord) -> bool:
     return f"{os.sep}py4j{os.sep}" not in record.pathname
 
 
-def _of_unexpected(error: Exception) -> str:
+def _unexpected_text(error: Exception) -> str:
     from quotascope.exporter.untrusted import one_line
     from quotascope.pipeline.errors import is_of_spark
 

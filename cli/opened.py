@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class OpenPast:
     """A server or table that is asked about the past of a cluster."""
 
     past: Past

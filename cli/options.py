@@ -175,12 +175,12 @@ def check_extra() -> None:
     """Raise ``MissingExtra`` if the libraries of the pipeline are not installed."""
     from quotascope.pipeline.errors import MissingExtra
 
-    missing = [package for module, package in _PIPELINE.items() if not _is_there(module)]
+    missing = [package for module, package in _PIPELINE.items() if not _is_installed(module)]
     if missing:
         raise MissingExtra(f"this needs {', '.join(missing)}; in a clone of quotascope: pip install '.[pipeline]'")
 
 
-def _is_there(module: str) -> bool:
+def _is_installed(module: str) -> bool:
     from importlib.util import find_spec
 
     try:
@@ -241,8 +241,8 @@ def time_of(text: str | None, name: str, zone: tzinfo) -> float | None:
     if moment.tzinfo is None:
         earlier, later = (moment.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
         if earlier.utcoffset() != later.utcoffset() and moment.time() != time.min:
-            text = f"{earlier.isoformat()} or {later.isoformat()}"
-            raise typer.BadParameter(f"the clocks of {zone} show it twice or never: give {text}", param_hint=name)
+            both = f"{earlier.isoformat()} or {later.isoformat()}"
+            raise typer.BadParameter(f"the clocks of {zone} show it twice or never: give {both}", param_hint=name)
         moment = earlier
     return moment.timestamp()
 
@@ -287,8 +287,8 @@ def named_values(
     return values
 
 
-def given_flags(group: DataclassInstance, *but: str) -> list[str]:
-    """Return the options of a group that have another value than without them, but those of some fields."""
+def used_flags(group: DataclassInstance, *but: str) -> list[str]:
+    """Return the flags of a group whose values are not the defaults, except the flags of some fields."""
     return [
         f"--{field.name.replace('_', '-')}"
         for field in fields(group)
@@ -296,9 +296,9 @@ def given_flags(group: DataclassInstance, *but: str) -> list[str]:
     ]
 
 
-def check_needed(group: DataclassInstance, name: str) -> None:
-    """Raise ``typer.BadParameter`` if options of a group are there without the one that they all belong to."""
-    flags = given_flags(group, name)
+def check_not_without(group: DataclassInstance, name: str) -> None:
+    """Raise ``typer.BadParameter`` if options of a group are used without the option that they all belong to."""
+    flags = used_flags(group, name)
     if flags and getattr(group, name) is None:
         raise typer.BadParameter(
             f"has no effect without --{name}: add that, or leave this out", param_hint=", ".join(flags)

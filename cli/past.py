@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from . import options, outputs
-from .opened import Opened, with_limits
+from .opened import OpenPast, with_limits
 from .too_large import is_too_large
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class PrometheusServer:
 
     def __post_init__(self) -> None:
         """Raise ``typer.BadParameter`` for options without a server, and for those that contradict each other."""
-        options.check_needed(self, "prometheus")
+        options.check_not_without(self, "prometheus")
         if self.prometheus_user is None and self.prometheus_password_file is not None:
             raise typer.BadParameter("needs --prometheus-user", param_hint="--prometheus-password-file")
         if self.prometheus_key_file is not None and self.prometheus_cert_file is None:
@@ -87,19 +87,18 @@ class PrometheusServer:
 
     def check(self, **others: str | None) -> bool:
         """
-        Return whether a Prometheus is asked.
+        Check that there is exactly one input, and return whether it is a Prometheus.
 
         Args:
-            others: other inputs that may be read instead, by the name of their argument or option in Python.
+            others: other inputs of the command, by the names of their arguments or options in Python; None if missing.
 
         Raises:
-            typer.BadParameter: there is none of them, or several.
+            typer.BadParameter: there is no input, or more than one.
 
         """
-        if sum(place is not None for place in (self.prometheus, *others.values())) != 1:
-            names = [name.upper() if name == "folder" else f"--{name}" for name in others]
-            problem = "give one of them" if names else "is needed"
-            raise typer.BadParameter(problem, param_hint=", ".join([*names, "--prometheus"]))
+        if sum(value is not None for value in (self.prometheus, *others.values())) != 1:
+            problem = "give one of them" if others else "is needed"
+            raise typer.BadParameter(problem, param_hint=_input_names(*others, "prometheus"))
         return self.prometheus is not None
 
     def config(self, settings: Config) -> PrometheusConfig:
@@ -121,28 +120,30 @@ class PrometheusServer:
             ),
             "timeout_seconds": _TIMEOUT_S,
         }
-        config = _valid(chosen)
+        config = _server_config(chosen)
         sources = [
             source.prometheus
             for source in settings.sources
             if isinstance(source, PrometheusSourceConfig) and _is_same_url(source.prometheus.url, self.prometheus)
         ]
-        for source in sources if login else ():
-            if own := [name for name in _LOGIN if name in source.model_fields_set]:
-                raise typer.BadParameter(
-                    f"the configuration has {', '.join(own)} for this server, too (source {source.label[:60]!r}): "
-                    "give one of them",
-                    param_hint=", ".join(["--config", *self._login_flags()]),
-                )
+        if login:
+            self._refuse_second_login(sources)
         if sources:
-            source = _the_one(sources, None if self.selector is None else config.selector)
-            config = _valid({**source.model_dump(exclude_unset=True), **chosen})
+            source = _source_for(sources, None if self.selector is None else config.selector)
+            config = _server_config({**source.model_dump(exclude_unset=True), **chosen})
         self._check_variable(config)
         return config
 
-    def _login_flags(self) -> list[str]:
-        """Return the flags of a login that are on the command line."""
-        return [flag for flag in options.given_flags(self) if flag.startswith("--prometheus-")]
+    def _refuse_second_login(self, sources: Iterable[PrometheusConfig]) -> None:
+        """Raise ``typer.BadParameter`` if a source of the configuration has a login beside that of these options."""
+        for source in sources:
+            if keys := [name for name in _LOGIN if name in source.model_fields_set]:
+                flags = [flag for flag in options.used_flags(self) if flag.startswith("--prometheus-")]
+                raise typer.BadParameter(
+                    f"the configuration has {', '.join(keys)} for this server, too (source {source.label[:60]!r}): "
+                    "give one of them",
+                    param_hint=", ".join(["--config", *flags]),
+                )
 
     def _login(self) -> dict[str, Any]:
         """Return the login in these options, as the configuration has it; empty without one."""
@@ -245,7 +246,7 @@ class PrometheusOptions(PrometheusPast):
         """Raise ``typer.BadParameter`` as for a server, for options that a table has no use for, and unknown values."""
         if self.samples is None:
             PrometheusServer.__post_init__(self)
-        elif flags := set(options.given_flags(self, "samples")) - set(_TABLE_OPTIONS):
+        elif flags := set(options.used_flags(self, "samples")) - set(_TABLE_OPTIONS):
             problem = "asks a server, and the table of --samples needs none: leave one of them out"
             raise typer.BadParameter(problem, param_hint=", ".join(sorted(flags)))
         if self.samples_engine is not None and self.samples is None:
@@ -255,13 +256,16 @@ class PrometheusOptions(PrometheusPast):
         self._check_series()
 
     def check(self, **others: str | None) -> bool:
-        """Return whether samples of a server or of a table are read. Raises as `PrometheusServer.check` does."""
-        has_other = any(place is not None for place in (self.prometheus, *others.values()))
+        """
+        Check that there is exactly one input, and return whether it is a server or a table of samples.
+
+        Arguments and errors are those of `PrometheusServer.check`.
+        """
+        has_other = any(value is not None for value in (self.prometheus, *others.values()))
         if self.samples is None and has_other:
             return PrometheusServer.check(self, **others)
         if self.samples is None or has_other:
-            names = [name.upper() if name == "folder" else f"--{name}" for name in others]
-            raise typer.BadParameter("give one of them", param_hint=", ".join([*names, "--prometheus", "--samples"]))
+            raise typer.BadParameter("give one of them", param_hint=_input_names(*others, "prometheus", "samples"))
         return True
 
 
@@ -269,6 +273,11 @@ _TABLE_OPTIONS: Final = ("--days", "--series", "--samples-engine")
 """Options that a table of samples has, too."""
 _LOGIN: Final = ("basic_auth", "headers", "header_files", "tls")
 """Keys of a source that say how to log in."""
+
+
+def _input_names(*names: str) -> str:
+    """Return the names of inputs as the command line has them: FOLDER is an argument, the others are options."""
+    return ", ".join(name.upper() if name == "folder" else f"--{name}" for name in names)
 
 
 def _without_missing(**values: object) -> dict[str, Any]:
@@ -285,13 +294,13 @@ def _is_same_url(url: str, other: str | None) -> bool:
     return other is not None and url.rstrip("/") == other.rstrip("/")
 
 
-def defaults() -> PrometheusConfig:
+def default_config() -> PrometheusConfig:
     """Return the default configuration of a server."""
-    return _valid({"url": "http://prometheus:9090"})
+    return _server_config({"url": "http://prometheus:9090"})
 
 
-def _valid(entry: dict[str, Any]) -> PrometheusConfig:
-    """Return the configuration of a server. Raises ``ConfigError``."""
+def _server_config(entry: dict[str, Any]) -> PrometheusConfig:
+    """Return the configuration of a server from its keys and values. Raises ``ConfigError``."""
     from quotascope.exporter.config import Override, PrometheusSourceConfig, load_config
 
     override = Override(place=("sources",), value=[{"prometheus": entry}], origin="--prometheus")
@@ -301,7 +310,7 @@ def _valid(entry: dict[str, Any]) -> PrometheusConfig:
     return source.prometheus
 
 
-def _the_one(sources: Sequence[PrometheusConfig], selector: str | None) -> PrometheusConfig:
+def _source_for(sources: Sequence[PrometheusConfig], selector: str | None) -> PrometheusConfig:
     """
     Return the one source that the options mean, of all sources with the same address.
 
@@ -340,9 +349,9 @@ class _Server:
             raise kind(f"Prometheus: {error}") from None
         self._warnings.update(dict.fromkeys(answer.warnings))
         return [
-            Answer(one.labels, [(at, float(value)) for at, value in one.samples])
-            for one in answer.series
-            if one.samples
+            Answer(series.labels, [(time, float(value)) for time, value in series.samples])
+            for series in answer.series
+            if series.samples
         ]
 
 
@@ -350,7 +359,7 @@ def check_exporters(config: PrometheusConfig) -> Check:
     """
     Return a function that raises `QueryRefused` for exporters of several clusters with the same label `cluster`.
 
-    Its argument are the labels of the exporters.
+    Its argument is the labels of each exporter.
     """
     from quotascope.exporter.errors import SourceUnreadable
     from quotascope.exporter.sources.prometheus_api import Series
@@ -371,7 +380,7 @@ def check_exporters(config: PrometheusConfig) -> Check:
 
 
 @contextmanager
-def asked(chosen: PrometheusServer, settings: Config) -> Iterator[Server]:
+def open_server(prometheus: PrometheusServer, settings: Config) -> Iterator[Server]:
     """
     Yield a Prometheus server that answers queries.
 
@@ -379,18 +388,18 @@ def asked(chosen: PrometheusServer, settings: Config) -> Iterator[Server]:
     """
     from quotascope.exporter.discovery.build import api_of
 
-    config = chosen.config(settings)
+    config = prometheus.config(settings)
     api, _, _ = api_of(config)
     with asyncio.Runner() as runner, _warned() as warnings:
         try:
-            _now(api, runner, config)
+            _time_of(api, runner, config)
             yield _Server(api, runner, warnings)
         finally:
             runner.run(api.close())
 
 
-def _now(api: PrometheusApi, runner: asyncio.Runner, config: PrometheusConfig) -> float:
-    """Return the server's clock. Raises `QueryRefused`, also for VictoriaMetrics, whose past is not what is asked."""
+def _time_of(api: PrometheusApi, runner: asyncio.Runner, config: PrometheusConfig) -> float:
+    """Return the time of a server. Raises `QueryRefused`, also for VictoriaMetrics, which answers for other times."""
     from quotascope.exporter.errors import SourceError
     from quotascope.pipeline.prometheus.past import QueryRefused
 
@@ -419,7 +428,7 @@ def _warned() -> Iterator[dict[str, None]]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surveyed:
+class Survey:
     """A server, and the series that it has of the clients of a cluster in a period of whole hours."""
 
     config: PrometheusConfig
@@ -433,17 +442,17 @@ class Surveyed:
 
 
 @contextmanager
-def surveyed(
-    chosen: PrometheusPast,
+def open_survey(
+    prometheus: PrometheusPast,
     settings: Config,
     span: tuple[float | None, float | None] = (None, None),
     *,
     settled_s: float = 0.0,
-) -> Iterator[Surveyed]:
+) -> Iterator[Survey]:
     """
-    Yield a server that is asked about a period, as `opened` takes it. Raises what `opened` raises.
+    Yield a server and its series in a period.
 
-    An hour counts as full so many seconds after its end.
+    Arguments and errors are those of `open_past`; ``settled_s`` is the age in seconds at which an hour counts as full.
     """
     from quotascope.exporter.discovery.build import api_of
     from quotascope.exporter.errors import SourceError
@@ -452,14 +461,14 @@ def surveyed(
     from quotascope.pipeline.prometheus.nodes import begin_of
     from quotascope.pipeline.prometheus.past import QueryRefused
 
-    if chosen.days is not None and span[0] is not None:
+    if prometheus.days is not None and span[0] is not None:
         raise typer.BadParameter("give one of them", param_hint="--days, --begin")
-    config = chosen.config(settings)
+    config = prometheus.config(settings)
     api, grouping, forced = api_of(config)
     with asyncio.Runner() as runner, _warned() as warnings:
         server = _Server(api, runner, warnings)
         try:
-            begin, end = _period(chosen, _now(api, runner, config) - settled_s, *span)
+            begin, end = _period(prometheus.days, _time_of(api, runner, config) - settled_s, *span)
             with outputs.bar("asking for the series"):
                 stock = runner.run(
                     inventory(
@@ -469,11 +478,11 @@ def surveyed(
                         (begin, end),
                         node_ids={instance: str(node) for instance, node in config.nodes.items()},
                         forced=forced,
-                        by_exporter=chosen.by_exporter,
+                        by_exporter=prometheus.by_exporter,
                     )
                 )
                 begin = begin_of(server, stock.beat, begin, end)
-            yield Surveyed(
+            yield Survey(
                 config=config,
                 server=server,
                 stock=stock,
@@ -488,14 +497,14 @@ def surveyed(
 
 
 @contextmanager
-def opened(
-    chosen: PrometheusOptions, settings: Config, span: tuple[float | None, float | None] = (None, None)
-) -> Iterator[Opened]:
+def open_past(
+    prometheus: PrometheusOptions, settings: Config, span: tuple[float | None, float | None] = (None, None)
+) -> Iterator[OpenPast]:
     """
     Yield the past of a cluster in a Prometheus server, up to its last full hour, or in a table of samples.
 
     Args:
-        chosen: the server, or the table.
+        prometheus: the server, or the table.
         settings: the configuration, which may have a login for it.
         span: begin and end, Unix times in seconds; `--days` up to now for None.
 
@@ -507,16 +516,20 @@ def opened(
     from quotascope.pipeline.prometheus.nodes import gaps_of, nodes_of
     from quotascope.pipeline.prometheus.past import Past
 
-    if chosen.samples is not None:
-        from .samples import opened_table
+    if prometheus.samples is not None:
+        from .samples import open_table
 
-        if chosen.days is not None and span[0] is not None:
+        if prometheus.days is not None and span[0] is not None:
             raise typer.BadParameter("give one of them", param_hint="--days, --begin")
-        yield opened_table(
-            chosen.samples, span, chosen.days, by_exporter=chosen.by_exporter, engine=chosen.samples_engine or "auto"
+        yield open_table(
+            prometheus.samples,
+            span,
+            prometheus.days,
+            by_exporter=prometheus.by_exporter,
+            engine=prometheus.samples_engine or "auto",
         )
         return
-    with surveyed(chosen, settings, span) as survey:
+    with open_survey(prometheus, settings, span) as survey:
         server, stock, begin, end = survey.server, survey.stock, survey.begin, survey.end
         with outputs.bar("counting scrapes"):
             nodes = nodes_of(server, stock.beat, begin, end)
@@ -530,18 +543,20 @@ def opened(
             nodes=nodes,
             caveats=stock.caveats,
         )
-        yield Opened(
+        yield OpenPast(
             past=past,
             limits=lambda: with_limits(past, survey.limits() if stock.by_exporter else None),
             gaps=lambda: gaps_of(server, stock.beat, begin, end, past.step_s),
         )
 
 
-def _period(chosen: PrometheusPast, now: float, begin: float | None, end: float | None) -> tuple[float, float]:
-    """Return whole hours: those of the span, or `--days` up to the last full one."""
-    last = (now if end is None else min(end, now)) // _HOUR_S * _HOUR_S
-    days = DAYS if chosen.days is None else chosen.days
-    first = last - max(1, round(days * 24)) * _HOUR_S if begin is None else begin // _HOUR_S * _HOUR_S
-    if first >= last:
+def _period(days: float | None, now: float, begin: float | None, end: float | None) -> tuple[float, float]:
+    """Return begin and end of a period of whole hours, which is `days` long without a begin, and over by now."""
+    end_s = (now if end is None else min(end, now)) // _HOUR_S * _HOUR_S
+    if begin is None:
+        begin_s = end_s - max(1, round(24 * (DAYS if days is None else days))) * _HOUR_S
+    else:
+        begin_s = begin // _HOUR_S * _HOUR_S
+    if begin_s >= end_s:
         raise typer.BadParameter("the period has no full hour", param_hint="--begin, --end")
-    return float(first), float(last)
+    return float(begin_s), float(end_s)

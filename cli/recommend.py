@@ -242,7 +242,7 @@ def _from_prometheus(  # noqa: PLR0917 - the parts of a command
     from quotascope.quotas import kafka_configs
 
     results, commands, strimzi = files
-    with past.opened(prometheus, settings) as opened:
+    with past.open_past(prometheus, settings) as opened:
         asked, limits = opened.limits() if present is None else (opened.past, {})
         with outputs.bar("asking for rates") as of_rates, outputs.bar("asking for throttle times") as of_throttles:
             advice = advise(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from . import outputs
-from .opened import Opened, with_limits
+from .opened import OpenPast, with_limits
 from .too_large import is_too_large
 
 if TYPE_CHECKING:
@@ -181,14 +181,14 @@ def inventory_of(
         raise QueryRefused(str(error)) from None
 
 
-def opened_table(
+def open_table(
     folder: str,
     span: tuple[float | None, float | None],
     days: float | None,
     *,
     by_exporter: bool | None,
     engine: str,
-) -> Opened:
+) -> OpenPast:
     """
     Return the past that a table of samples has. Raises `PipelineError`.
 
@@ -230,7 +230,7 @@ def opened_table(
         caveats=stock.caveats,
     )
     instance_label = settings["instance_label"]
-    return Opened(
+    return OpenPast(
         past=past,
         limits=lambda: with_limits(
             past,

@@ -155,7 +155,7 @@ def serve(*, sources: SourceOptions, serving: Serving) -> None:
     from quotascope.exporter.logs import LogWriter, configure_logs
     from quotascope.exporter.process import collect_garbage_rarely, share_arenas, spare_threads
 
-    spare_threads()
+    spare_threads()  # before the imports below, which import NumPy
     from quotascope.quotas import STDIN, named
 
     from .compose import build_exporter

@@ -127,12 +127,15 @@ class SourceOptions:
 
 
 def _connection(file: Path | None, kafka: KafkaOptions) -> tuple[str, ...]:
-    values = {"config": file, **asdict(kafka)}
-    options = ((f"--{name.replace('_', '-')}", str(value)) for name, value in values.items() if value is not None)
-    return tuple(word for option in options for word in option)
+    """Return the flags of a connection, each followed by its value."""
+    words: list[str] = []
+    for name, value in {"config": file, **asdict(kafka)}.items():
+        if value is not None:
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    return tuple(words)
 
 
-_PLACES = {
+_PLACES: Final = {
     **{setting.flag: setting.place for setting in _CONNECTION.values()},
     "--cluster": ("cluster",),
     "--address": ("server", "address"),
@@ -155,9 +158,10 @@ _PLACES = {
     "--sample-every": ("collection", "sample_every_seconds"),
     "--targets": ("discovery", "file_sd", "files"),
 }
+"""Keys of the configuration that flags replace."""
 
 
-_DOTTED = {
+_DOTTED: Final = {
     "web_config_file": "--web.config.file",
     "web_listen_address": "--web.listen-address",
 }
@@ -217,7 +221,7 @@ class RunningExporter:
 
     def __post_init__(self) -> None:
         """Raise ``typer.BadParameter`` for a login without an exporter."""
-        options.check_needed(self, "exporter")
+        options.check_not_without(self, "exporter")
 
     def target(self) -> HttpTarget | None:
         """
@@ -277,9 +281,9 @@ class SiteOptions:
         str | None, typer.Option(metavar="URL", help="Address of the runbooks; {alert} stands for the alert's name.")
     ] = None
 
-    def site(self, **options: str | None) -> Site:
+    def site(self, **others: str | None) -> Site:
         """
-        Return the site from these options, more values of the command line, the file, and defaults.
+        Return the site from these options, other options by the names of its fields, the file, and defaults.
 
         Raises ``typer.BadParameter``, and ``ConfigError`` for mistakes in the file.
         """
@@ -291,11 +295,11 @@ class SiteOptions:
 
             base = read_alerts_config(self.alerts_config)
         try:
-            return self._over(base, options)
+            return self._with_options(base, others)
         except InvalidSite as error:
             raise typer.BadParameter(str(error)) from error
 
-    def _over(self, base: Site, options: Mapping[str, str | None]) -> Site:
+    def _with_options(self, base: Site, others: Mapping[str, str | None]) -> Site:
         """Return a site with the values of the command line in place of those of the file. Raises ``InvalidSite``."""
         from quotascope.alerts import InvalidSite
         from quotascope.alerts.links import served_runbooks
@@ -313,7 +317,7 @@ class SiteOptions:
             "exporter_url": self.exporter_url,
             "runbook_url": runbook_url,
         }
-        named: dict[str, Any] = {name: text for name, text in {**values, **options}.items() if text is not None}
+        named: dict[str, Any] = {name: text for name, text in {**values, **others}.items() if text is not None}
         if "profile" in named:
             named["profile"] = Profile(named["profile"])
         return replace(base, **named)

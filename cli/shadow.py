@@ -229,7 +229,7 @@ def backtest(
     prometheus.check()
     outputs.check(*results.files)
     tried = read_candidates(candidates)
-    with past.opened(prometheus, configuration(config)) as opened, outputs.bar("asking for rates") as progress:
+    with past.open_past(prometheus, configuration(config)) as opened, outputs.bar("asking for rates") as progress:
         answer = question.backtest(opened.past, tried, progress)
     outputs.write(
         results,
@@ -294,7 +294,7 @@ def verify(
         if folder is None:
             settings = configuration(config)
             of_server = prometheus.config(settings)
-            with past.asked(prometheus, settings) as server:
+            with past.open_server(prometheus, settings) as server:
                 comparison = verify_prometheus(
                     server, shadow, *times_ms, selector=of_server.selector, check=past.check_exporters(of_server)
                 )

@@ -27,6 +27,6 @@ def is_too_large(error: SourceError) -> bool:
     if isinstance(error, AnswerLate | AnswerTooLong):
         return True
     text = str(error).lower()
-    # a limit of requests is none of their size, and the target of a redirect may have any name
-    by_size = isinstance(error, SourceUnreadable) and not text.startswith(("http 429", "http 3"))
-    return by_size and any(word in text for word in _TOO_LARGE)
+    # 429 is a limit on the number of requests, not on their size; 3xx names an address, which may have any word
+    may_be_size = isinstance(error, SourceUnreadable) and not text.startswith(("http 429", "http 3"))
+    return may_be_size and any(word in text for word in _TOO_LARGE)

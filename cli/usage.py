@@ -118,7 +118,7 @@ def _from_prometheus(
 
     outputs.check(*results.files)
     with (
-        past.opened(prometheus, configuration(config), span) as opened,
+        past.open_past(prometheus, configuration(config), span) as opened,
         outputs.bar("adding up rates") as of_rates,
         outputs.bar("adding up throttles") as of_throttles,
     ):

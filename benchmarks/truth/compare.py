@@ -15,7 +15,7 @@ from tests.integration.eventually import eventually
 from tests.integration.prometheus import Prometheus
 from tests.pipeline.prometheus.loads import LOADS
 
-from quotascope.cli.past import PrometheusOptions, opened
+from quotascope.cli.past import PrometheusOptions, open_past
 from quotascope.exporter.config import Config
 from quotascope.exporter.sources.prometheus_api import PrometheusApi
 from quotascope.metrics.kafka.entities import QuotaEntity, QuotaType
@@ -153,7 +153,7 @@ def _past(recording: Recording, address: str, job: str) -> Iterator[Past]:
         return end + 1
 
     chosen = PrometheusOptions(prometheus=address, selector=f'{{job="{job}"}}')
-    with patch.object(PrometheusApi, "now", after_it), opened(chosen, Config(), span) as asked:
+    with patch.object(PrometheusApi, "now", after_it), open_past(chosen, Config(), span) as asked:
         yield asked.past
 
 

@@ -247,14 +247,14 @@ def _affected(affected: Affected | None, max_rows: int) -> Iterator[RenderableTy
 def _client_cells(impact: Impact) -> Iterator[Text]:
     """Yield the cells of an affected client."""
     kind, usage = impact.quota_type, impact.usage
-    is_unlimited = impact.new_rule is not None and impact.new_rule.bound in (None, inf)
     name = entity_name(impact.user, impact.client_id)
     yield Text(f"{name} *" if impact.window_restarts else name)
     yield Text(type_name(kind))
     yield Text("?" if usage is None else measured(kind, usage, impact.limit_after))
     yield Text(_bound(kind, impact.old_rule))
     yield Text(_bound(kind, impact.new_rule))
-    yield _utilization_after(impact, limited=not is_unlimited)
+    has_no_limit = impact.new_rule is not None and impact.new_rule.bound in (None, inf)
+    yield _utilization_after(impact, without_limit=has_no_limit)
     if impact.new_rule is None:
         yield Text(f"that of each {'client-id' if impact.user else 'user'} or pair")
     else:
@@ -277,11 +277,11 @@ def _address_cells(impact: IpImpact) -> Iterator[Text]:
     yield Text("connect")
     yield Text("?" if impact.usage is None else amount(None, impact.usage))
     yield from map(Text, limits)
-    yield _utilization_after(impact, limited=impact.new_limit != inf)
+    yield _utilization_after(impact, without_limit=impact.new_limit == inf)
     yield Text()
 
 
-def _utilization_after(impact: Impact | IpImpact, *, limited: bool) -> Text:
+def _utilization_after(impact: Impact | IpImpact, *, without_limit: bool) -> Text:
     """
     Return the utilization under the new limit as text.
 
@@ -290,5 +290,5 @@ def _utilization_after(impact: Impact | IpImpact, *, limited: bool) -> Text:
     """
     ratio = impact.utilization_after
     if ratio is None:
-        return Text(UNKNOWN_NUMBER if limited else NOT_APPLICABLE)
+        return Text(NOT_APPLICABLE if without_limit else UNKNOWN_NUMBER)
     return Text(lower_bound(percent(ratio), held_back=impact.held_back), style="bold red" if ratio > 1 else "")

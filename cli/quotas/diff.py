@@ -84,7 +84,7 @@ def diff(
 
     from quotascope.quotas import difference, merged, read_quotas
 
-    from ..cluster import configured_and_measured
+    from ..cluster import quotas_and_snapshot
     from . import misnamed_view
     from .change_view import changes_json, changes_view, overruled_changes, overruled_lines
     from .export import print_commands
@@ -94,7 +94,7 @@ def diff(
         raise typer.Exit(1)
     target = read_quotas(file)
     settings = kafka.configuration()
-    current, snapshot = configured_and_measured(settings, running.target())
+    current, snapshot = quotas_and_snapshot(settings, running.target())
     changes = difference(current.of_entities(target) if partial else current, target)
     doubtful = misnamed_view.of_changes(changes, current, snapshot)
     overruled = overruled_changes(changes, merged(current, target) if partial else target)

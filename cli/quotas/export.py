@@ -84,12 +84,12 @@ def export(
     """Write all quotas to standard output."""
     from quotascope.quotas import QuotaSet, difference, kafka_users, quotas_yaml, read_quotas, storable
 
-    from ..cluster import configured
+    from ..cluster import configured_quotas
 
     if output is ExportFormat.KAFKA_USER and strimzi.strimzi_cluster is None:
         raise typer.BadParameter("--format kafka-user needs --strimzi-cluster")
     settings = kafka.configuration()
-    exported = configured(settings, running.target()) if quotas is None else read_quotas(quotas)
+    exported = configured_quotas(settings, running.target()) if quotas is None else read_quotas(quotas)
     if quotas is None and running.target() is not None:
         _refuse_cut_names(exported)
     if output is ExportFormat.KAFKA_USER:

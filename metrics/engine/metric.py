@@ -85,7 +85,7 @@ class KafkaMetric(ConfigHolder):
         return None if breach is None else breach.violation()
 
     def breach(self, now_ms: i64) -> "Breach | None":
-        """Measure as `violation` does, for a caller that holds the metric lock; a breach is made faster than an error."""
+        """Measure as `violation` does, for a caller with the metric lock; a breach is made faster than an error."""
         stat = self.stat
         quota = self.current.quota
         if quota is None or stat is None:

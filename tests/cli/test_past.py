@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from http.server import ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typer
@@ -178,20 +177,20 @@ def test_a_user_needs_a_password() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "span", "expected"),
+    ("days", "span", "expected"),
     [
-        ({}, (None, None), (10_000 - 14 * 24, 10_000)),
-        ({"days": 1.0}, (None, None), (10_000 - 24, 10_000)),
-        ({"days": 1.0}, (None, 9_000.5 * HOUR_S), (9_000 - 24, 9_000)),
-        ({}, (9_000.2 * HOUR_S, 9_002.9 * HOUR_S), (9_000, 9_002)),
-        ({}, (9_000.0 * HOUR_S, 11_000.0 * HOUR_S), (9_000, 10_000)),
+        (None, (None, None), (10_000 - 14 * 24, 10_000)),
+        (1.0, (None, None), (10_000 - 24, 10_000)),
+        (1.0, (None, 9_000.5 * HOUR_S), (9_000 - 24, 9_000)),
+        (None, (9_000.2 * HOUR_S, 9_002.9 * HOUR_S), (9_000, 9_002)),
+        (None, (9_000.0 * HOUR_S, 11_000.0 * HOUR_S), (9_000, 10_000)),
     ],
 )
 def test_periods_are_whole_hours_up_to_the_last_full_one(
-    options: dict[str, Any], span: tuple[float | None, float | None], expected: tuple[int, int]
+    days: float | None, span: tuple[float | None, float | None], expected: tuple[int, int]
 ) -> None:
     """Periods end at the last full hour, and begin as long before it as requested unless the begin is set."""
-    begin, end = _period(PrometheusOptions(prometheus=URL, **options), 10_000.7 * HOUR_S, *span)
+    begin, end = _period(days, 10_000.7 * HOUR_S, *span)
     assert (begin / HOUR_S, end / HOUR_S) == expected
 
 

@@ -53,7 +53,7 @@ def reading(
     """Yield a server, and a client that reads it without a pause."""
     monkeypatch.setattr(samples, "_PAUSES_S", (0.0, 0.0, 0.0))
     with served(Reads(*answers)) as server:
-        yield server, Remote(past._valid({"url": f"http://127.0.0.1:{server.server_port}/p", **config}))
+        yield server, Remote(past._server_config({"url": f"http://127.0.0.1:{server.server_port}/p", **config}))
 
 
 def test_a_server_that_fails_for_a_while_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +131,7 @@ def test_a_file_that_a_worker_does_not_have_is_named(tmp_path: Path) -> None:
     """TLS needs its files on each machine that reads, and the message says which and why."""
     authority = tmp_path / "authority.pem"
     authority.write_text("")
-    remote = Remote(past._valid({"url": "https://p:9090", "tls": {"ca_file": str(authority)}}).with_secrets())
+    remote = Remote(past._server_config({"url": "https://p:9090", "tls": {"ca_file": str(authority)}}).with_secrets())
     authority.unlink()
     with pytest.raises(QueryRefused, match=r"authority\.pem.*worker of Spark"):
         list(remote(SLICE))
