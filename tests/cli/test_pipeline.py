@@ -145,7 +145,7 @@ def test_each_library_of_the_extra_is_looked_for(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(MissingExtra) as raised:
         options.check_extra()
-    named = str(raised.value).removeprefix("this needs ").partition(":")[0]
+    named = str(raised.value).removeprefix("this needs ").partition(";")[0]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needed = project["optional-dependencies"]["pipeline"]
     assert set(named.split(", ")) == {re.split(r"[^\w-]", requirement)[0] for requirement in needed}
