@@ -97,7 +97,11 @@ def _commands(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
-    """Make each link that leaves the folder of its file one of the site."""
+    """
+    Turn links to files of the repository, relative to the page's own file, into links between pages of the site.
+
+    Of a link to a file that is no page of the site, the text stays.
+    """
     places = {new: old for old, new in MOVED.items()}
     source = places.get(page.file.src_uri, f"docs/{page.file.src_uri}")
 

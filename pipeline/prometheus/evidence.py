@@ -70,8 +70,8 @@ class Evidence:
         Args:
             interval_s: scrape interval in seconds.
             windows: windows of the broker's rate.
-            seen_by_s: longest scrape interval that sees bursts well enough; by default half of all windows, which sees
-                their height.
+            seen_by_s: longest scrape interval, in seconds, that sees enough of a burst; by default half of the
+                windows' length, which misses no burst at its height.
 
         """
         window_s = (windows.samples - 1) * windows.window_seconds
@@ -79,8 +79,8 @@ class Evidence:
         if not self.active_s:
             # samples cover the broker's window without a gap, so it was empty
             return Sight.WHOLE if interval_s <= window_s else Sight.UNSEEN
-        rises = self.changes / 2
-        if interval_s > seen_by_s and rises >= 1 and self.active_s / rises < BURST_S:
+        bursts = self.changes / 2  # a burst begins and ends
+        if interval_s > seen_by_s and bursts >= 1 and self.active_s / bursts < BURST_S:
             return Sight.BURSTS
         return Sight.WHOLE if interval_s <= window_s else Sight.SPARSE
 

@@ -123,6 +123,7 @@ def answer(query: promql.Query, window: Window) -> list[Value]:
 
 
 def _seen(window: Window) -> list[Value]:
+    """Return the number of samples."""
     return window.value(len(window.scraped)) if len(window.scraped) else []
 
 
@@ -135,24 +136,28 @@ def _highest(window: Window) -> list[Value]:
 
 
 def _active(window: Window, above: float = 0.0) -> list[Value]:
+    """Return the number of steps whose value is above a number in Kafka's unit; nothing without such a step."""
     _, values = window.steps
     count = int(np.count_nonzero(values > above / window.samples.factor))
     return window.value(count) if count else []
 
 
 def _changes(window: Window) -> list[Value]:
+    """Return the number of times that the load began or ended."""
     _, values = window.steps
     is_on = values > 0
     return window.value(int(np.count_nonzero(is_on[1:] != is_on[:-1]))) if len(values) else []
 
 
 def _quantile(window: Window, share: float) -> list[Value]:
+    """Return the quantile `share` of the values above 0."""
     _, values = window.steps
     active = values[values > 0]
     return window.value(_reached(active, share)) if len(active) else []
 
 
 def _highest_hour(window: Window, share: float) -> list[Value]:
+    """Return the highest quantile `share` of any clock hour, of the values above 0."""
     times, values = window.steps
     is_on = values > 0
     times, values = times[is_on], values[is_on]
@@ -164,6 +169,7 @@ def _highest_hour(window: Window, share: float) -> list[Value]:
 
 
 def _throttles(window: Window) -> list[Value]:
+    """Return the steps with a throttle time above 0."""
     times, values = window.steps
     is_on = values > 0
     return list(zip((times[is_on] / _S).tolist(), values[is_on].tolist(), strict=True))

@@ -72,6 +72,7 @@ class Rows:
             keys: keys of the rows, in the order of the arrays.
 
         """
+        # before `places_of` adds the new keys, whose rows of the kernel stay as they are
         is_old = np.array([key in self.places for key in keys], np.bool_)
         places = self.places_of(keys)
         for name, column in self.columns.items():
@@ -365,6 +366,7 @@ def _measured(
     def windows_of(
         slot: int, resolved: ResolvedRules, pairs: Ints, rings: SensorRings, samples: int, window_ms: int
     ) -> Iterator[SensorWindows]:
+        """Lend the carried windows of the sensors of a slot, and then drop those of sensors that are idle."""
         tags = resolved.tags[whole.pair_entities[pairs]].tolist()
         broker_places = whole.pair_brokers[pairs].tolist()
         keys = [(*resolved.names[tag], brokers[broker]) for tag, broker in zip(tags, broker_places, strict=True)]

@@ -204,12 +204,13 @@ def _raised_in(text: str) -> str:
 
     A traceback that the message of an exception quotes is ignored.
     """
-    exception, inside, is_chained = "", False, True
+    exception, is_inside = "", False
+    counts_next = True  # the first traceback counts, and each that continues its chain; any other one is quoted
     for line in text.splitlines():
-        if inside and line[:1].strip():
-            exception, inside, is_chained = line.strip(), False, False
+        if is_inside and line[:1].strip():
+            exception, is_inside, counts_next = line.strip(), False, False
         elif line.rstrip().endswith(_TRACEBACK):
-            inside, is_chained = is_chained, False
+            is_inside, counts_next = counts_next, False
         elif line.rstrip() in _BETWEEN:
-            is_chained = True
+            counts_next = True
     return exception

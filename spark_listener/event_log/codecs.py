@@ -167,7 +167,17 @@ def _check(size: int) -> None:
 
 
 class _Blocks:
-    """Decompresses a file that is a sequence of blocks, each with a header."""
+    """
+    Decompresses a file that is a sequence of blocks, each with a header.
+
+    Args:
+        name: name of the file, for messages.
+        codec: codec of the blocks.
+        header: size of a block's header, bytes.
+        block: reader of a block's header.
+        skip: size of the header that precedes the first block, bytes.
+
+    """
 
     def __init__(self, name: str, codec: Literal["lz4", "snappy"], header: int, block: _Block, skip: int = 0) -> None:
         try:
@@ -177,9 +187,13 @@ class _Blocks:
         self._name = name
         self._decompress = pa.Codec("lz4_raw" if codec == "lz4" else "snappy").decompress
         self._header, self._block = header, block
-        self._skip = self._stream_header = skip
+        self._stream_header = skip
+        self._skip = skip
+        """Number of bytes to skip before the next block."""
         self._data = bytearray()
+        """Bytes that were not decompressed yet."""
         self._has_no_mark = codec == "snappy"
+        """True if nothing in the format marks the end of a file, which may end after any block."""
         self._is_closed = True
         """True if the file may end here: LZ4BlockOutputStream closes with a block of no bytes (`finish`)."""
 

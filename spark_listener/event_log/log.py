@@ -295,8 +295,10 @@ class LogReader:
         self.raw_bytes = 0
         """Bytes that were read, as they are in the file."""
         self._too_long = False
+        """True if only the beginning of the line in `_rest` is kept."""
         self._open: IO[bytes] = file.open()
         self._head = b""
+        """First bytes, from which the codec is recognized; empty after they were decompressed."""
         self._decode: Decode | None = None
         try:
             self._head = self._raw(_HEAD)
@@ -306,8 +308,13 @@ class LogReader:
             self._open.close()
             raise
         self._rest: list[bytes] = []
+        """Pieces of the line that is not complete yet."""
         self._others = 0
-        self._is_log = self._is_begun = False
+        """Number of lines before the first event of Spark."""
+        self._is_log = False
+        """True after the first event of Spark."""
+        self._is_begun = False
+        """True after the first decompressed bytes, whose encoding was checked."""
 
     @property
     def incomplete(self) -> bool:
@@ -339,7 +346,6 @@ class LogReader:
             NoEventLog: none of the first lines is an event of Spark.
 
         """
-        others_before = self._others
         while data := self._head or self._raw(_CHUNK):
             self._head = b""
             self.raw_bytes += len(data)
@@ -355,7 +361,7 @@ class LogReader:
             self._rest = []
             yield from self._events(last_line)
         begins = b"".join(self._rest).lstrip(_BOM + b"\r\n\t ")[:1]
-        if not self._is_log and (self._others or others_before or begins not in (b"", b"{")):
+        if not self._is_log and (self._others or begins not in (b"", b"{")):
             raise self._something_else()
 
     def _raw(self, size: int) -> bytes:

@@ -147,7 +147,7 @@ class LostExecutors:
         """Time at which each counted executor was lost; None for executors that are not counted."""
 
     def log_started(self, log: LogStarted) -> None:
-        """Record Spark's version."""
+        """Record whether this version of Spark reports the cluster manager's text for executors given back, too."""
         match = _VERSION.match(log.version)
         self._reports_managers |= match is not None and (int(match[1]), int(match[2])) < _LOSS_REASONS_SINCE
 

@@ -204,20 +204,21 @@ def _tables(application: Application) -> Sequence[Rows]:
 def _limit_cells(query: QuerySnapshot, share: float | None, period: float | None) -> tuple[str, ...]:
     """Return the cells of a query: the throttled share, the backlog and its rates, and what the limit allows."""
     progress, limited = query.catch_up, _is_limited(share)
-    if progress is None:
-        catch_up, allowed = "unknown", "unknown"
-    else:
+    catch_up = allowed = "unknown"
+    if progress is not None:
         catch_up = seconds(progress.seconds) if math.isfinite(progress.seconds) else "cannot catch up"
-        allowed = f"{progress.read_per_second:,.0f} per s" if limited else "unknown"
-        if limited and period:
-            allowed = f"{progress.read_per_second * period:,.0f} at {seconds(period)}"
+    if limited is False:
+        allowed = "not limited"
+    elif limited and progress is not None:
+        per_second = progress.read_per_second
+        allowed = f"{per_second * period:,.0f} at {seconds(period)}" if period else f"{per_second:,.0f} per s"
     return (
         "unknown" if share is None else f"{share:.0%}",
         _count(None if progress is None else progress.backlog),
         _count(None if progress is None else progress.read_per_second),
         _count(None if progress is None else progress.added_per_second),
         catch_up,
-        allowed if limited is not False else "not limited",
+        allowed,
     )
 
 
@@ -263,8 +264,11 @@ def headline(application: Application) -> str:
         throttled = f"Throttled {bound}{seconds(application.throttled_ms / 1_000)}"
         critical, in_batches = application.critical_seconds(), application.batch_seconds
         if critical is not None and in_batches is not None and application.throttled_ms:
-            places = [f"{seconds(critical)} on the critical path"] * bool(critical or not in_batches)
-            places += [f"{seconds(in_batches)} in micro-batches"] * bool(in_batches)
+            places = []
+            if critical or not in_batches:
+                places.append(f"{seconds(critical)} on the critical path")
+            if in_batches:
+                places.append(f"{seconds(in_batches)} in micro-batches")
             throttled += f" ({', '.join(places)})"
     return f"{throttled}, {', '.join([*counts, *_catching_up(application)])}"
 
@@ -380,30 +384,57 @@ def notes(application: Application) -> Sequence[str]:
 
 def _losses(application: Application) -> Iterator[str]:
     """Yield what the log lacks, and what follows for the figures."""
-    lines = application.unreadable_lines
-    sentences = {
-        _ENDS[log_end(application)]: True,
-        f"The log is incomplete: it lacks {counted(application.missing_files, 'file')} "
-        "(by the numbers of those that are there).": application.missing_files,
-        f"{counted(lines, 'line')} of the log could not be read.": lines,
-        f"The ends of at least {counted(application.missing_ends, 'attempt')} of tasks are missing in the log: "
-        "failures, retries and lost executors are lower bounds.": application.missing_ends,
-        f"{counted(application.open_attempts, 'attempt')} of tasks had not ended "
-        "at the end of the log.": application.open_attempts,
-        f"{counted(application.repeated_lines, 'line')} of the log repeated an earlier one, "
-        "and do not count.": application.repeated_lines,
-        "Lines of the log are not in the order in which Spark wrote them: "
-        "they are sorted by time.": application.is_sorted,
-        "Lines of the log are not in the order in which Spark wrote them, and too many to be sorted: "
-        "retries and queries may be wrong.": application.disordered and not application.is_sorted,
-        f"{counted(application.inferred_executors, 'executor')} had no task for the timeout of dynamic allocation "
-        "and count as given back: Spark before 3.1 does not report why they went away.": application.inferred_executors,
-    }
-    yield from (
-        f"{problem}. Events before the damage are counted, those after it are missing."
-        for problem in application.damage
+    for problem in application.damage:
+        yield f"{problem}. Events before the damage are counted, those after it are missing."
+    if end := _ENDS[log_end(application)]:
+        yield end
+    losses = (
+        (
+            application.missing_files,
+            (
+                f"The log is incomplete: it lacks {counted(application.missing_files, 'file')} "
+                "(by the numbers of those that are there)."
+            ),
+        ),
+        (
+            application.unreadable_lines,
+            f"{counted(application.unreadable_lines, 'line')} of the log could not be read.",
+        ),
+        (
+            application.missing_ends,
+            (
+                f"The ends of at least {counted(application.missing_ends, 'attempt')} of tasks are missing in the log: "
+                "failures, retries and lost executors are lower bounds."
+            ),
+        ),
+        (
+            application.open_attempts,
+            f"{counted(application.open_attempts, 'attempt')} of tasks had not ended at the end of the log.",
+        ),
+        (
+            application.repeated_lines,
+            f"{counted(application.repeated_lines, 'line')} of the log repeated an earlier one, and do not count.",
+        ),
+        (
+            application.is_sorted,
+            "Lines of the log are not in the order in which Spark wrote them: they are sorted by time.",
+        ),
+        (
+            application.disordered and not application.is_sorted,
+            (
+                "Lines of the log are not in the order in which Spark wrote them, and too many to be sorted: "
+                "retries and queries may be wrong."
+            ),
+        ),
+        (
+            application.inferred_executors,
+            (
+                f"{counted(application.inferred_executors, 'executor')} had no task for the timeout of dynamic allocation "
+                "and count as given back: Spark before 3.1 does not report why they went away."
+            ),
+        ),
     )
-    yield from (sentence for sentence, holds in sentences.items() if sentence and holds)
+    yield from (sentence for has_loss, sentence in losses if has_loss)
 
 
 _ENDS: Final = {

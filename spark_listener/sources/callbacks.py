@@ -131,7 +131,7 @@ class CallbackSource:
 def _is_left_out(name: str, event: Java) -> bool:
     """Return whether an event is a successful task, or the first start of a task in the first attempt of its stage."""
     if name.endswith("SparkListenerTaskEnd"):
-        # its TaskInfo does not show it: for output lost with an executor (Resubmitted), it is that of the success
+        # not by TaskInfo: if output was lost with an executor (Resubmitted), it still is that of the successful attempt
         return bool(event.reason().productPrefix() == "Success")
     if name.endswith("SparkListenerTaskStart"):
         first_stage_attempt: bool = event.stageAttemptId() == 0

@@ -236,6 +236,7 @@ class AttemptCounter:
                     yield late
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        """Pickle the counts that were not reported yet as plain tuples, and record them as reported."""
         with self._lock:
             totals = self.account.totals()
             rows = tuple(row(_since(client_totals, self._reported)) for client_totals in totals)

@@ -161,7 +161,7 @@ class SensorTime:
         return float(missing * 2 ** min(self.too_much, _DOUBLINGS))
 
     def learn(self) -> None:
-        """Correct the share by the corrections of the sensor."""
+        """Move the share towards the one that would have made the corrections of the sensor unnecessary."""
         if self.sent_ms <= 0:
             return
         share = self.share + self.put_right / PERCENT_PER_MS / self.sent_ms
@@ -220,6 +220,7 @@ class UnloggedTime:
         sensor = self.sensor(name)
         lower, upper = sensor.plausible.bounds(config, request.decided_ms)
         target = percent + sensor.step(evidence.missing(percent))
+        # what is plausible bounds the correction, but does not lower a sensor: only an answer does
         missing = min(max(target, lower), max(upper, percent)) - percent
         if missing > 0 and not evidence.exact and sensor.origin is None:
             sensor.origin = request.line
