@@ -82,13 +82,13 @@ def is_of_spark(error: BaseException | None) -> bool:
     while frames is not None and frames.tb_next is not None:
         frames = frames.tb_next
     raised_in = str(frames.tb_frame.f_globals.get("__name__")) if frames is not None else ""
-    ends = (OSError, EOFError, RuntimeError, AssertionError)
-    return isinstance(error, ends) and (
-        raised_in.partition(".")[0] in {*_SPARK, "socket"} and _passes_spark(error.__traceback__)
-    )
+    of_broken_connection = isinstance(error, OSError | EOFError | RuntimeError | AssertionError)
+    is_raised_there = raised_in.partition(".")[0] in {*_SPARK, "socket"}
+    return of_broken_connection and is_raised_there and _passes_spark(error.__traceback__)
 
 
 def _passes_spark(frames: TracebackType | None) -> bool:
+    """Return whether some frame of a traceback is of Spark's libraries."""
     while frames is not None:
         if str(frames.tb_frame.f_globals.get("__name__")).partition(".")[0] in _SPARK:
             return True

@@ -166,8 +166,9 @@ def release_of_broker(note_of: NoteOf, broker: str, releases: Iterable[KafkaRele
 
 
 def _note(release: KafkaRelease, broker: str | None = None) -> str:
-    of_mode = f"quotascope.kafka {release.version}{'-zookeeper' if release.zookeeper else ''}"
-    return of_mode if broker is None else f"{of_mode} of {broker}"
+    """Return the name of the note with the time when a broker, or any, named a release last."""
+    note = f"quotascope.kafka {release.version}{'-zookeeper' if release.zookeeper else ''}"
+    return note if broker is None else f"{note} of {broker}"
 
 
 class KnownBy(Enum):
@@ -251,8 +252,8 @@ class Followed:
         """
         sentences = [f"Throttle times follow Kafka {self.release}, {_WORDS[self.known_by]}{self._others()}"]
         if overflows:
-            about = "stop there" if self.release.saturates else "wrap around and count as none or as any other time"
-            sentences[0] += f": above 24.8 days those of byte rates and request time {about}"
+            effect = "stop there" if self.release.saturates else "wrap around and count as none or as any other time"
+            sentences[0] += f": above 24.8 days those of byte rates and request time {effect}"
         sentences[0] += "."
         sentences += [
             (
@@ -284,6 +285,7 @@ class Followed:
         return " ".join(sentences)
 
     def _others(self) -> str:
+        """Return the other releases that the log names in words; empty if there are none."""
         if not self.also_named:
             return ""
         if not self.by_broker:
@@ -313,7 +315,9 @@ class Followed:
 
 
 _LISTED: Final = 5
+"""Number of brokers that a sentence names."""
 _LONGEST: Final = 80
+"""Number of characters of a broker's name that it shows."""
 
 
 def _listed(brokers: list[str]) -> str:

@@ -32,7 +32,7 @@ _SHAPES: Final = {
     for user, client_id in product((None, DEFAULT, "a name"), repeat=2)
     if (user, client_id) != (None, None)
 }
-"""User and client-id of the rules of each level."""
+"""User and client-id of the rules of each level; a text stands for any name."""
 _MEANINGS: Final = {
     Mode.OPEN_LOOP: (
         "Open loop: requests arrive as logged, whatever the throttles. That overstates throttling under a lower limit, "
@@ -167,11 +167,13 @@ def _bytes(value: float) -> str:
 
 def at_least(text: Callable[[float], str], value: float, unsized: int) -> str:
     """
-    Return a figure with its unit, as a lower bound if further requests may add to it.
+    Return a figure with its unit; a lower bound, or "unknown" for 0, if further requests may add to it.
 
-    Such requests are of unknown size, missing or held back.
+    Args:
+        text: function from a number to a text with its unit.
+        value: the figure.
+        unsized: number of requests that may add to it: of unknown size, missing or held back.
 
-    It is "unknown" if nothing else adds to it.
     """
     if unsized and not value:
         return "unknown"
@@ -466,6 +468,7 @@ def summary_of(  # noqa: PLR0913 - the last by name
         group.muted_ms += row["muted_ms"]
         group.amount += row["amount"]
         group.limits[row["candidate"]] = row["limit"]
+    # a client has the same requests under every candidate that limits it; here they count under all candidates
     requests = sum(next(iter(by_candidate.values()))["requests"] for by_candidate in by_client.values())
     for candidate in candidates.values():
         candidate.requests = requests
@@ -503,7 +506,7 @@ def _compared(
             for totals in (base, changed):
                 if totals.name in by_candidate:
                     totals.add(by_candidate[totals.name])
-                totals.requests = next(iter(by_candidate.values()))["requests"]
+                totals.requests = next(iter(by_candidate.values()))["requests"]  # also where it has no limit
             change_of = change_between(base.muted_ms, changed.muted_ms)
             # a client that was held back would have sent more, and nobody knows whether the limit throttles that
             if change_of is ThrottleChange.ENDED and changed.held_back_requests:

@@ -82,10 +82,10 @@ def topics_of(requests: pa.Table) -> pa.Table:
 
     These are rows of `TOPICS`, one for each key, in no particular order.
     """
-    left_out = pc.or_(pc.fill_null(requests["follower"], _FALSE), pc.fill_null(requests["forwarded"], _FALSE))
-    moves = pc.is_in(requests["api_key"], pa.array(_APIS, pa.int16()))
-    mutates = pc.fill_null(pc.invert(requests["mutations_known"]), _FALSE)  # the number of partitions is unknown
-    is_charged = pc.or_(pc.and_(moves, pc.invert(left_out)), mutates)
+    is_internal = pc.or_(pc.fill_null(requests["follower"], _FALSE), pc.fill_null(requests["forwarded"], _FALSE))
+    has_bytes = pc.is_in(requests["api_key"], pa.array(_APIS, pa.int16()))
+    is_unsized_mutation = pc.fill_null(pc.invert(requests["mutations_known"]), _FALSE)
+    is_charged = pc.or_(pc.and_(has_bytes, pc.invert(is_internal)), is_unsized_mutation)
     charged_requests = requests.filter(is_charged)
     columns_of_names: dict[str, Column] = {name: charged_requests[name] for name in charged_requests.column_names}
     traffic: Any = columns_of_names["traffic"].combine_chunks()
@@ -101,16 +101,16 @@ def topics_of(requests: pa.Table) -> pa.Table:
     types: Column = pc.if_else(produces, QuotaType.PRODUCE.label, QuotaType.FETCH.label)
     common = pa.table({
         **{name: pc.fill_null(columns_of_names[name], "") for name in CLIENT},
-        "quota_type": pc.if_else(mutates.filter(is_charged), QuotaType.CONTROLLER_MUTATION.label, types),
+        "quota_type": pc.if_else(is_unsized_mutation.filter(is_charged), QuotaType.CONTROLLER_MUTATION.label, types),
         "start": columns_of_names["timestamp"].to_numpy() // MINUTE_MS * MINUTE_MS,
     })  # fmt: skip
     none: Column = pa.nulls(len(charged_requests), pa.string())
-    whole = _rows(common, kinds, none, none, 1, pc.subtract(charged, pa.array(records)))
+    beside_records = _rows(common, kinds, none, none, 1, pc.subtract(charged, pa.array(records)))
     has_topic = pc.or_(pc.is_valid(topics), pc.is_valid(ids))
-    parts = _rows(
+    of_records = _rows(
         common.take(parents), pc.if_else(has_topic, Kind.RECORDS, Kind.UNKNOWN_TOPIC), topics, ids, 1, record_bytes
     )
-    rows = pa.concat_tables([whole, parts, _names(requests)])
+    rows = pa.concat_tables([beside_records, of_records, _names(requests)])
     return added(rows, _KEY).cast(TOPICS)
 
 

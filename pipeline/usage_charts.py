@@ -18,7 +18,7 @@ from quotascope.pages.words import shown, spaced
 from .rates import GroupUsage, LimitGroup, rate
 
 CHARTS: Final = 12
-"""Groups that a page draws."""
+"""Number of groups that a page draws."""
 CHART_NOTES: Final = (
     (
         "The area is the highest mean over 11 s, which is about what a broker compares with its limit; a controller "
@@ -29,7 +29,7 @@ CHART_NOTES: Final = (
 """The meaning of these charts, a sentence or two each."""
 _WEEK: Final = "The highest peak in each hour of the week; gray hours are not in the history"
 _FEWEST_HOURS: Final = 6
-"""Of a week, in which requests were logged, for a map of its hours."""
+"""Least number of hours of the week with requests for which a map of the hours is drawn."""
 
 
 def same_for_all(limits: Mapping[str, float], candidates: Collection[str]) -> bool:

@@ -83,15 +83,14 @@ class Driver:
         conf = getattr(self._spark, "conf", None)
         if conf is None and self.context is not None:
             conf = self.context.getConf()
-        return _of_session(conf, key)
+        return _property_of(conf, key)
 
     def trigger_seconds(self, query: str) -> float | None:
         """
-        Return the interval of a running streaming query's trigger, by the query's id.
+        Return the interval of a running streaming query's trigger in seconds, by the query's id.
 
-        In Real-Time Mode, it is the duration of a batch.
-
-        Return None where the query has no trigger or cannot be asked, as under Spark Connect. Never raises.
+        In Real-Time Mode, it is the duration of a batch. None if the query has no interval, or cannot be asked, as
+        under Spark Connect. Never raises.
         """
         with suppress(Exception):
             session = self._spark
@@ -103,7 +102,8 @@ class Driver:
             for running_query in running.values():  # the queries of all sessions
                 if running_query.id().toString() == query:
                     trigger = _TRIGGER.fullmatch(running_query.trigger().toString())
-                    return (trigger and int(trigger[1]) / 1_000) or None
+                    interval_ms = 0 if trigger is None else int(trigger[1])
+                    return interval_ms / 1_000 if interval_ms else None
         return None
 
     @property
@@ -140,11 +140,12 @@ class Driver:
             with suppress(Exception):  # PySpark 3.5 has no call that returns all properties
                 context_properties = dict(conf.getAll)
                 return {key: str(context_properties[key]) for key in keys if key in context_properties}
-        values = {key: _of_session(conf, key) for key in keys}
+        values = {key: _property_of(conf, key) for key in keys}
         return {key: value for key, value in values.items() if value is not None}
 
 
-def _of_session(conf: Spark, key: str) -> str | None:
+def _property_of(conf: Spark, key: str) -> str | None:
+    """Return a property of a configuration, None where it is not set."""
     with suppress(Exception):  # a configuration that refuses a key does not have it
         value = conf.get(key, None)
         return None if value is None else str(value)

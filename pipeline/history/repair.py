@@ -92,6 +92,7 @@ def _schema_of(name: str) -> pa.Schema | None:
 
 
 def _of_commit(name: str, commit: commits.Restored) -> Finding:
+    """Return the loss of a commit; a table that is made of others loses no rows, since it is made again."""
     if commit.whole:
         return Finding(table=name, what=f"{commit.path} is lost or damaged, and put back as it was")
     rows = 0 if name in MADE else None
@@ -102,6 +103,7 @@ def _take_out(name: str, table: Table, map_items: Map, *, write: bool) -> Findin
     """Take the lost files out of a table that is read from logs."""
 
     def attempt() -> list[Lost]:
+        """Look for lost files, and take them out; repeated if another process commits first."""
         losses = table.lost(map_items)
         if losses and write:
             table.take_out([entry.file for entry in losses])

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -118,77 +118,92 @@ def ingest_remote(  # noqa: PLR0913 - the parts of an ingest
     batch = _batch_of(origin, settings, with_samples)
     days = list(_days(table, batch, *period))
     planned = [
-        (day, mask, _tasks([*slices_of(with_samples, settings["instance_label"], day, mask & ~known, known)]))
-        for day, known, mask in days
-        if mask & ~known
+        (day, _tasks([*slices_of(with_samples, settings["instance_label"], day.number, day.new, day.known)]))
+        for day in days
+        if day.new
     ]
-    known_by_day = {day: known for day, known, _ in days}
-    count = sum(len(tasks) for _, _, tasks in planned)
-    samples = MOST_SAMPLES // 2 * sum(len(slices) for _, _, tasks in planned for slices in tasks)
+    count = sum(len(tasks) for _, tasks in planned)
+    samples = MOST_SAMPLES // 2 * sum(len(slices) for _, tasks in planned for slices in tasks)
     workers = engine_of(chosen(engine, samples, MOST_LOCAL_ROWS), "reading of samples")
     work = partial(_recorded, table, read, entities)
     added = done = empty = 0
     with writing([table.storage]):
-        for some in _runs(planned):
-            tasks = [(day, slices) for day, _, of_day in some for slices in of_day]
-            files: dict[int, list[File]] = defaultdict(list)
-            samples_of: dict[int, int] = defaultdict(int)
+        for run in _runs(planned):
+            tasks = [(day, slices) for day, tasks_of_day in run for slices in tasks_of_day]
+            files_by_day: dict[_Day, list[File]] = defaultdict(list)
+            samples_by_day: dict[_Day, int] = defaultdict(int)
             staged: list[File] = []
             with table.discarded_unless_committed(staged):
-                shown = partial(_shown, progress, done, count)
-                for (day, _), (of_task, number) in zip(
-                    tasks, workers.map(work, [slices for _, slices in tasks], shown), strict=True
-                ):
-                    samples_of[day] += number
-                    files[day] += of_task
-                    staged += of_task
+                report = partial(_report, progress, done, count)
+                answers = workers.map(work, [slices for _, slices in tasks], report)
+                for (day, _), (files, number) in zip(tasks, answers, strict=True):
+                    samples_by_day[day] += number
+                    files_by_day[day] += files
+                    staged += files
             done += len(tasks)
-            for day, mask, _ in some:
-                if not samples_of[day]:  # the server may have them later
-                    empty += (mask & ~known_by_day[day]).bit_count()
-                    for file in files[day]:
+            for day, _ in run:
+                if not samples_by_day[day]:  # the server may have them later
+                    empty += day.new.bit_count()
+                    for file in files_by_day[day]:
                         table.storage.remove(file.path)
                     continue
-                known = known_by_day[day]
-                hours = [hour for hour in range(HOURS) if (mask & ~known) >> hour & 1]
-                span = tuple(day * DAY_S + hour * HOUR_S for hour in (hours[0], hours[-1] + 1))
+                hours = [hour for hour in range(HOURS) if day.new >> hour & 1]
+                span = tuple(day.number * DAY_S + hour * HOUR_S for hour in (hours[0], hours[-1] + 1))
                 about = _about({**origin, **settings}, span, context)
                 table.advance(
-                    f"{batch}, day {day}",
-                    _merged(table, workers, files[day], about),
-                    after_epoch=known or None,
-                    epoch=known | mask,
+                    f"{batch}, day {day.number}",
+                    _merged(table, workers, files_by_day[day], about),
+                    after_epoch=day.known or None,
+                    epoch=day.known | day.asked,
                 )
-                added += samples_of[day]
-    new = sum((mask & ~known).bit_count() for _, known, mask in days)
-    known_before = any(known & mask for _, known, mask in days)
+                added += samples_by_day[day]
+    new = sum(day.new.bit_count() for day in days)
+    known_before = any(day.known & day.asked for day in days)
     if new and not added and not known_before:
         raise NothingRead(
             f"{origin['address']} lists {len(with_samples):,} series, and remote read answers no sample of them in the "
             f"{new:,} hours of the period: does this address have remote read of the same samples?"
         )
     _tidied(table, workers)
-    asked = sum(mask.bit_count() for _, _, mask in days)
+    asked = sum(day.asked.bit_count() for day in days)
     return IngestedSamples(samples=added, hours=new - empty, known_hours=asked - new)
 
 
-def _shown(progress: Progress, before: int, count: int, done: int, _: int) -> None:
-    progress(min(count, before + done), count)
+def _report(progress: Progress, done_before: int, count: int, done: int, _: int) -> None:
+    """Report the tasks of one run as some of those of all runs."""
+    progress(min(count, done_before + done), count)
 
 
-def _days(table: Table, batch: str, begin: float, end: float) -> Iterator[tuple[int, int, int]]:
-    """Yield each day of a period, with the hours of it that are in the table, and those of the period, as bits."""
-    for day in range(int(begin // DAY_S), int(-(-end // DAY_S))):
-        starts = (day * DAY_S + hour * HOUR_S for hour in range(HOURS))
-        mask = sum(1 << hour for hour, start in enumerate(starts) if begin <= start < end)
-        yield day, table.last_epoch(f"{batch}, day {day}") or 0, mask
+class _Day(NamedTuple):
+    """A day, whose hours are bits."""
+
+    number: int
+    """Days since 1970."""
+    known: int
+    """Hours that are in the table."""
+    asked: int
+    """Hours of the period."""
+
+    @property
+    def new(self) -> int:
+        """Hours of the period that are not in the table."""
+        return self.asked & ~self.known
+
+
+def _days(table: Table, batch: str, begin: float, end: float) -> Iterator[_Day]:
+    """Yield each day of a period."""
+    for number in range(int(begin // DAY_S), int(-(-end // DAY_S))):
+        starts = (number * DAY_S + hour * HOUR_S for hour in range(HOURS))
+        asked = sum(1 << hour for hour, start in enumerate(starts) if begin <= start < end)
+        yield _Day(number, table.last_epoch(f"{batch}, day {number}") or 0, asked)
 
 
 def _batch_of(origin: Mapping[str, str], settings: Mapping[str, str], wanted: Iterable[Wanted]) -> str:
     """
-    Return what tells ingests apart whose hours are known each for itself: origin, metrics, and labels of nodes.
+    Return the name under which the table keeps the hours that are known of an ingest.
 
-    Not the series: clients come and go, and the hours before need not be read again for them.
+    It stands for origin, metrics, and labels of nodes. It does not stand for the series: clients come and go, and the
+    hours before need not be read again for them.
     """
     metrics = ",".join(sorted({one.labels[NAME] for one in wanted}))
     known_by = {**origin, **{name: value for name, value in settings.items() if name != "nodes"}, "metrics": metrics}
@@ -197,28 +212,28 @@ def _batch_of(origin: Mapping[str, str], settings: Mapping[str, str], wanted: It
 
 def _tasks(slices: Sequence[Slice]) -> list[Sequence[Slice]]:
     """
-    Return the slices of a day as not more tasks than one run of the engine has.
+    Return the slices of a day as at most `_TASKS` tasks.
 
-    A slice is of a few nodes, whose entities are of all shards: each for itself would be as many small files.
+    A slice is of a few nodes, whose entities are of all shards: a task for each slice would write many small files.
     """
     length = max(1, -(-len(slices) // _TASKS))
     return [slices[first : first + length] for first in range(0, len(slices), length)]
 
 
-_Planned: TypeAlias = tuple[int, int, Sequence[Sequence[Slice]]]
-"""A day, its hours as bits, and its tasks."""
+_PlannedDay: TypeAlias = tuple[_Day, Sequence[Sequence[Slice]]]
+"""A day and its tasks."""
 
 
-def _runs(planned: Sequence[_Planned]) -> Iterator[list[_Planned]]:
+def _runs(planned: Sequence[_PlannedDay]) -> Iterator[list[_PlannedDay]]:
     """Yield days whose tasks are done together."""
-    some: list[_Planned] = []
-    for one in planned:
-        some.append(one)
-        if sum(len(tasks) for _, _, tasks in some) >= _TASKS:
-            yield some
-            some = []
-    if some:
-        yield some
+    run: list[_PlannedDay] = []
+    for planned_day in planned:
+        run.append(planned_day)
+        if sum(len(tasks) for _, tasks in run) >= _TASKS:
+            yield run
+            run = []
+    if run:
+        yield run
 
 
 def _recorded(
@@ -345,6 +360,7 @@ def _dump_id(one: Listed) -> str:
 
 
 def _dumped(table: Table, wanted: Mapping[int, Wanted], dump: Dump) -> tuple[list[File], int]:
+    """Read a dump and stage its rows; return files and number of samples. Series that are not wanted are left out."""
     count = 0
 
     def batches() -> Iterator[pa.RecordBatch]:

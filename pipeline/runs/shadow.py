@@ -257,6 +257,12 @@ class ShadowStream:
             return self._step(map_items, 0 if all_of_it else self._hold_ms, now_ms or time.time_ns() // 1_000_000)
 
     def _step(self, map_items: Map, hold_ms: int, now_ms: int) -> Part:
+        """
+        Decide and commit a step.
+
+        The states of the shards and the manifest are written before the commit whose number names them: a step that is
+        killed in between leaves files behind, which the next one removes.
+        """
         last_step, manifest = self._last()
         step = _step_after(last_step)
         version, files = self._history.added_since(manifest.version)
@@ -275,10 +281,10 @@ class ShadowStream:
         )
         states = {number: State(step, part.waiting) for (number, *_), part in zip(shards, parts, strict=True)}
         end = manifest.next(version, states, part_of_step, self.kafka)
-        new = [file for files in staged for file in files]
-        with self.table.discarded_unless_committed(new):
+        result_files = [file for files_of_shard in staged for file in files_of_shard]
+        with self.table.discarded_unless_committed(result_files):
             self._state.end(step, end)
-        self.table.advance(self._name, new, after_epoch=last_step, epoch=step)
+        self.table.advance(self._name, result_files, after_epoch=last_step, epoch=step)
         self.kafka = end.kafka
         self._state.clean(step, end)
         return part_of_step
@@ -287,6 +293,7 @@ class ShadowStream:
         """Follow the releases that the logs name by now, by broker."""
 
         def brokers() -> set[str]:
+            """Return the brokers so far; after the first call, only the new files are read."""
             self._brokers |= brokers_of(self._history, files if self._brokers else self._history.files())
             return self._brokers
 

@@ -152,7 +152,8 @@ def find_usage(
     named_client = dict(zip(_CLIENT, client, strict=False))
     by_key: dict[tuple[str, ...], ClientUsage] = {}
 
-    def of(row: Mapping[str, Any]) -> ClientUsage:
+    def usage_of(row: Mapping[str, Any]) -> ClientUsage:
+        """Return the usage of the client of a row, a new one for its first row."""
         user, client_id, label = key = tuple(row[name] for name in _CLIENT)
         return by_key.setdefault(key, ClientUsage(user, client_id, _KINDS[label]))
 
@@ -161,8 +162,8 @@ def find_usage(
     sums = sums_of(history, span, ("start", *_CLIENT, "amount", "requests"))
     for row in _added(sums, _CLIENT, span, named_client):
         totals[row["quota_type"]] += row["amount"]
-        if row["user"] is not None:
-            usage = of(row)
+        if row["user"] is not None:  # None stands for all clients that are not named
+            usage = usage_of(row)
             usage.amount, usage.requests = row["amount"], row["requests"]
     with suppress(NoTable):  # the case after a first ingest that was interrupted
         table = Table.open(f"{folder.rstrip('/')}/topics", schema=TOPICS)
@@ -177,11 +178,11 @@ def find_usage(
                 continue
             if kind == Kind.RECORDS:
                 name = row["topic"] or names.get(topic_id, f"{ID}{topic_id}")
-                of(row).topics[name] += row["bytes"]
+                usage_of(row).topics[name] += row["bytes"]
             elif kind == Kind.PROTOCOL:
-                of(row).protocol += row["bytes"]
+                usage_of(row).protocol += row["bytes"]
             elif kind == Kind.UNKNOWN_SIZE:
-                of(row).unsized += row["requests"]
+                usage_of(row).unsized += row["requests"]
     begin = max(span[0], covered[0])
     end = max(begin, min(span[1], covered[1]))
     return Usage(folder, begin, end, _ordered(by_key.values()), totals, unsized, losses_of(folder, span))
@@ -255,7 +256,7 @@ def _added(
     """
     Return sums by key of the rows that start in a span, with no more than a row group in memory.
 
-    Clients other than the named one are added up as one client without names.
+    Clients other than the named one are added up as one client, whose user and client id are None.
     """
     inside = (pc.field("start") >= span[0]) & (pc.field("start") < span[1])
     parts = []
@@ -329,12 +330,12 @@ def _cells(usage: Usage, client: ClientUsage, total: int) -> tuple[str, ...]:
     cells = [f"{amount(client.amount)}B", percent(client.amount / total), rate(kind, client.amount * scale)]
     if not kind.of_bytes:
         cells[0] = seconds(client.amount / _US) if kind is QuotaType.REQUEST else f"{client.amount:,} mut"
-    if client.unsized:
-        cells = [f"≥ {cells[0]}", "unknown", f"≥ {cells[2]}"] if client.requests else ["unknown"] * 3
-    elif (_missing_share(usage, client) or 0.0) >= SHOWN:
+    if client.unsized and not client.requests:
+        cells = ["unknown"] * 3
+    elif client.unsized or (_missing_share(usage, client) or 0.0) >= SHOWN:
         cells = [f"≥ {cells[0]}", "unknown", f"≥ {cells[2]}"]
     elif kind.label in usage.unsized:
-        cells[1] = f"≤ {cells[1]}"
+        cells[1] = f"≤ {cells[1]}"  # the others used more than is known
     elif usage.losses.incomplete(None, None):
         cells[1] = "unknown"  # the others lack requests
     return *cells, f"{client.requests:,}" + (f" + {client.unsized:,} unknown" if client.unsized else "")

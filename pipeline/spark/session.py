@@ -64,6 +64,7 @@ def by_tasks(
     """Return the result of the work on each item, by a task each; `schema` is DDL."""
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the result for the items whose indices the batches have."""
         for batch in batches:
             for index in batch.column("id").to_numpy().tolist():
                 yield from work(items[index])

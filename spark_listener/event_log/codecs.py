@@ -14,8 +14,7 @@ from ..errors import CodecUnusable, EventLogDamaged
 
 Decode = Callable[[bytes], Iterable[bytes]]
 """
-Takes in the next bytes of a file and gives back the bytes that they decode to, piece by piece, as far as those are
-complete.
+Function from the next bytes of a file to the bytes that they decode to, piece by piece, as far as those are complete.
 
 No bytes at all are the end of the file. Raises `EventLogDamaged`.
 """
@@ -28,6 +27,8 @@ _LARGEST_BLOCK: Final = 64 * 1024 * 1024
 """Largest block of lz4-java or snappy-java, in bytes; Spark's blocks are 32 kB."""
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _GZIP: Final = b"\x1f\x8b"
+_GZIP_WBITS: Final = 16 + zlib.MAX_WBITS
+"""Argument of zlib for data with the header of gzip."""
 _LZ4_BLOCK: Final = b"LZ4Block"
 _SNAPPY: Final = b"\x82SNAPPY\x00"
 _LZF: Final = b"ZV"
@@ -83,7 +84,7 @@ def _is_text(head: bytes) -> bool:
 
 
 def _gzip(name: str) -> Decode:
-    state = zlib.decompressobj(31)
+    state = zlib.decompressobj(_GZIP_WBITS)
     begun = False
 
     def decode(data: bytes) -> Iterator[bytes]:
@@ -98,7 +99,7 @@ def _gzip(name: str) -> Decode:
                     data = data.lstrip(b"\0")
                     if not data:
                         return
-                    state = zlib.decompressobj(31)
+                    state = zlib.decompressobj(_GZIP_WBITS)
                 begun = True
                 yield state.decompress(data, PIECE)
                 data = state.unused_data if state.eof else state.unconsumed_tail
@@ -136,7 +137,11 @@ def _zstd(name: str) -> Decode:
 
 
 _Block = Callable[[bytes], tuple[int, int, bool]]
-"""Reads the header of a block: its size, its decompressed size, and whether it is compressed. Raises `ValueError`."""
+"""
+Function from the header of a block to its size, its decompressed size, and whether it is compressed.
+
+The decompressed size is below 0 if the header does not have it. Raises `ValueError`.
+"""
 
 
 def _lz4_block(header: bytes) -> tuple[int, int, bool]:
@@ -214,24 +219,25 @@ class _Blocks:
                 self._skip = self._stream_header
                 continue
             try:
-                size, makes, compressed = self._block(bytes(self._data[: self._header]))
-                _check(max(size, makes))
+                size, inflated_size, is_compressed = self._block(bytes(self._data[: self._header]))
+                _check(max(size, inflated_size))
                 if len(self._data) < self._header + size:
                     return
                 block = bytes(self._data[self._header : self._header + size])
                 del self._data[: self._header + size]
                 self._is_closed = self._has_no_mark or not size
-                yield self._inflated(block, makes) if compressed and size else block
+                yield self._inflated(block, inflated_size) if is_compressed and size else block
             except (ValueError, OSError) as error:
                 raise EventLogDamaged(f"{self._name} is damaged: {error}") from error
 
-    def _inflated(self, block: bytes, makes: int) -> bytes:
-        if makes < 0:
-            makes, shift = 0, 0
+    def _inflated(self, block: bytes, inflated_size: int) -> bytes:
+        """Return the decompressed block; of raw snappy, the size is a varint at its beginning."""
+        if inflated_size < 0:
+            inflated_size, shift = 0, 0
             for byte in block[:5]:
-                makes |= (byte & 0x7F) << shift
+                inflated_size |= (byte & 0x7F) << shift
                 shift += 7
                 if byte < 0x80:  # noqa: PLR2004 - the last byte of a varint
                     break
-            _check(makes)
-        return bytes(self._decompress(block, decompressed_size=makes, asbytes=True))
+            _check(inflated_size)
+        return bytes(self._decompress(block, decompressed_size=inflated_size, asbytes=True))

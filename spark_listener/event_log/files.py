@@ -85,27 +85,30 @@ def locate(path: Path) -> Path:
 
 
 def _located(path: Path, deepest: int) -> Path:
+    """Return the log of a folder, looking into folders of `deepest` levels below it; or that of an application's id."""
     if is_rolled(path) or is_hourly(path):
         return path
-    folder = path
-    if path.exists():
-        entries = sorted(entry for entry in path.iterdir() if not entry.name.startswith("."))
-        logs = [entry for entry in entries if entry.is_file() or entry.name.startswith(_FOLDER)]
-        folders = [entry for entry in entries if entry.is_dir()]
-        if not logs and len(folders) == 1 and deepest:
-            return _located(folders[0], deepest - 1)
-        count = len(logs)
-        if count > 1 and not (logs := [log for log in logs if _may_be_log(log)]):
-            raise NoEventLog(f"{path} is a folder of {count} files, and none of them is an event log: name one")
-    else:  # the name changes when the application ends, too
-        folder, app_id = path.parent, path.name.removesuffix(_RUNNING).removeprefix(_FOLDER)
-        attempts_and_logs = logs_of(folder, app_id) if folder.is_dir() else []
-        logs = sorted(
-            [log for attempt, log in attempts_and_logs if not attempt] or [log for _, log in attempts_and_logs]
-        )
-        if not logs:
-            raise NoEventLog(f"{path} does not exist")
-    return folder / _only(folder, [log.name for log in logs])
+    if not path.exists():
+        return _located_by_id(path)
+    entries = sorted(entry for entry in path.iterdir() if not entry.name.startswith("."))
+    candidates = [entry for entry in entries if entry.is_file() or entry.name.startswith(_FOLDER)]
+    folders = [entry for entry in entries if entry.is_dir()]
+    if not candidates and len(folders) == 1 and deepest:
+        return _located(folders[0], deepest - 1)
+    logs = candidates if len(candidates) == 1 else [log for log in candidates if _may_be_log(log)]
+    if candidates and not logs:
+        raise NoEventLog(f"{path} is a folder of {len(candidates)} files, and none of them is an event log: name one")
+    return path / _only(path, [log.name for log in logs])
+
+
+def _located_by_id(path: Path) -> Path:
+    """Return the log of the application that a path names: the name of the log changes when the application ends."""
+    folder, app_id = path.parent, path.name.removesuffix(_RUNNING).removeprefix(_FOLDER)
+    attempts_and_logs = logs_of(folder, app_id) if folder.is_dir() else []
+    logs = [log for attempt, log in attempts_and_logs if not attempt] or [log for _, log in attempts_and_logs]
+    if not logs:
+        raise NoEventLog(f"{path} does not exist")
+    return folder / _only(folder, sorted(log.name for log in logs))
 
 
 def _may_be_log(path: Path) -> bool:
@@ -214,7 +217,15 @@ def _ordered(
     path: Callable[[str], Path],
     member: Callable[[str], archive.Member | None] = lambda _: None,
 ) -> Sequence[LogFile]:
-    """Return the files with these names in a folder that belong to its log."""
+    """
+    Return the files of a folder that belong to its log, in their order.
+
+    Args:
+        names: names of all files in the folder.
+        path: function from a name to the path of the file.
+        member: function from a name to the file in a zip.
+
+    """
     names = list(names)
     rolled = [
         LogFile(
@@ -230,13 +241,15 @@ def _ordered(
     if not rolled:
         return sorted(_by_hour(names, path, member), key=lambda file: file.index)
     rolled.sort(key=lambda file: (file.index, file.compacted))
-    begins = max((n for n, file in enumerate(rolled) if file.compacted), default=0)
-    return rolled[begins:]
+    # a compacted file replaces all before it
+    first = max((place for place, file in enumerate(rolled) if file.compacted), default=0)
+    return rolled[first:]
 
 
 def _by_hour(
     names: Iterable[str], path: Callable[[str], Path], member: Callable[[str], archive.Member | None]
 ) -> Iterator[LogFile]:
+    """Yield the files of Databricks, whose index is the number that the digits of their hour make."""
     for name in names:
         match = _HOUR.fullmatch(name)
         if match is not None:

@@ -44,8 +44,9 @@ _FIRST_ATTEMPT: Final = re.compile(  # in the order in which Spark has written i
 _KIND: Final = re.compile(r"SparkListener|DBC|[\w$]+\.")
 """Pattern of the beginning of an event's name: Spark's own, Databricks', and full names of classes."""
 _OF_SPARK: Final = re.compile(r"SparkListener|DBCEventLoggingListener|org\.apache\.spark\.")
+"""Pattern of the beginning of an event's name by which a file shows that it is an event log."""
 _DATABRICKS: Final = "DBCEventLoggingListenerMetadata"
-"""Pattern of Databricks' first line of each file: the file's number, and its SparkContext."""
+"""Name of the event in Databricks' first line of each file: the file's number, and its SparkContext."""
 _WANTED: Final = frozenset(kind.encode() for kind in LOGGED | {_DATABRICKS})
 _TIME: Final = re.compile(rb'"Timestamp":(\d{12,14})\b')
 _TIMED: Final = 600
@@ -62,8 +63,8 @@ class EventLog:
     Args:
         path: a file, a folder of rolled files, a zip, or a folder with a single log; `.inprogress` may be left out.
         whole: whether the log is read for a report: `feed` passes ends of first attempts that succeeded, too, leaves
-            out lines that stand twice,
-            and looks for what is missing. Most lines are such ends: it takes several times as long.
+            out lines that stand twice, and looks for missing ones. That takes several times as long, as most lines
+            are such ends.
 
     Raises `EventLogError` and `OSError`.
 
@@ -77,11 +78,15 @@ class EventLog:
         """True if the application has closed the log, and all of it was read."""
         self._reader: LogReader | None = None
         self._raw_bytes = 0
+        """Bytes of the files before the one that is open."""
         self._lost = 0
+        """Number of incomplete lines and missing files that no job was told of yet."""
         self.missing_files = 0
         """Number of files that are missing although no compaction has replaced them."""
         self._context: int | None = None
+        """Number of the SparkContext whose files these are, on Databricks."""
         self._rollover = 0
+        """Number that the next file of Databricks has."""
         first_file = self._next(files(self.path))
         if first_file is not None:
             self._reader = self._opened(first_file)

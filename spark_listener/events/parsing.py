@@ -41,8 +41,8 @@ _IDLE_TIMEOUT = 60.0
 """spark.dynamicAllocation.executorIdleTimeout where it is not set."""
 _DURATION = re.compile(r"(\d{1,12})\s*(ms|s|m|min|h|d)?", re.ASCII)
 _UNITS = {None: 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
-# DAGScheduler, when a job, its group or its context is cancelled, or a query stops
 _CANCELED = re.compile(r"(?:\[\w{1,100}\] )?(?:Job \d+|Stage|Stage \d+) cancell?ed\b")
+"""Pattern of DAGScheduler's reason when a job, its group or its context is cancelled, or a query stops."""
 _MOST_PHASES = 50
 _JARS = (
     "spark.jars",
@@ -52,9 +52,12 @@ _JARS = (
     "spark.executor.extraClassPath",
 )
 """Properties that add to the class path."""
-# PythonRDD, and the scopes that PySpark's plans give their RDDs, such as BatchEvalPython, MapInPandas and
-# TransformWithStateInPySpark
 _PYTHON = re.compile(r"Python|InPySpark|InPandas|InArrow|ArrowEval|ArrowWindow|ArrowAggregate")
+"""
+Pattern of PythonRDD, and of the scopes that PySpark's plans give their RDDs.
+
+Such scopes are BatchEvalPython, MapInPandas and TransformWithStateInPySpark.
+"""
 
 
 def parse(event: Json) -> Record | None:
@@ -91,7 +94,7 @@ def _environment_updated(event: Json) -> EnvironmentUpdated:
 
 
 def _idle_timeout(properties: Json) -> float | None:
-    """Return `EnvironmentUpdated.idle_timeout`."""
+    """Return the timeout of idle executors in seconds, None without dynamic allocation."""
     if text(properties, "spark.dynamicAllocation.enabled").lower() != "true":
         return None
     match = _DURATION.fullmatch(text(properties, "spark.dynamicAllocation.executorIdleTimeout").strip().lower())
@@ -203,16 +206,18 @@ def _kafka_offsets(sources: Sequence[Json]) -> KafkaOffsets | None:
 
     A new partition's first offset is unknown.
     """
-    ends: list[tuple[int, int]] = []
+    by_source: list[KafkaOffsets] = []
     for source in sources:
         if text(source, "description").startswith(("KafkaV1[", "KafkaV2[")):
-            ends_read, newest = (_by_partition(source.get(key)) for key in ("endOffset", "latestOffset"))
-            if not ends_read or ends_read.keys() != newest.keys():
+            ends, newest = (_by_partition(source.get(key)) for key in ("endOffset", "latestOffset"))
+            if not ends or ends.keys() != newest.keys():
                 return None
-            ends.append((sum(ends_read.values()), sum(newest.values())))
-    if not ends:
+            by_source.append(KafkaOffsets(end=sum(ends.values()), newest=sum(newest.values())))
+    if not by_source:
         return None
-    return KafkaOffsets(end=sum(end[0] for end in ends), newest=sum(end[1] for end in ends))
+    return KafkaOffsets(
+        end=sum(offsets.end for offsets in by_source), newest=sum(offsets.newest for offsets in by_source)
+    )
 
 
 def _by_partition(value: object) -> dict[tuple[str, str], int]:

@@ -102,7 +102,7 @@ def _by_client(number: Callable[[ClientTotals], float]) -> SeriesReader:
 
 
 def _by_cause(counts: Callable[[JobSnapshot], Mapping[FailureCause, int]]) -> SeriesReader:
-    return lambda job: [((job.app, key.value), n) for key, n in counts(job).items() if job.tasks_seen]
+    return lambda job: [((job.app, cause.value), count) for cause, count in counts(job).items() if job.tasks_seen]
 
 
 def _by_job(number: Callable[[JobSnapshot], float]) -> SeriesReader:

@@ -96,6 +96,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
     def __init__(self, bind_address: str, port: int) -> None:
         self._lock = threading.Lock()
         self._open: dict[socket.socket, _Connection] = {}
+        # of a name with several addresses, the first
         (self.address_family, _, _, _, address), *_ = socket.getaddrinfo(
             bind_address or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )

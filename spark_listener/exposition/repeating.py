@@ -17,7 +17,7 @@ class Repeating:
         call: the function; an error of it is a line in the log, and it is called again.
         interval_seconds: time from the end of one call to the beginning of the next.
         name: name of the thread.
-        last: function that is called in that thread when it is closed.
+        last_call: function that is called in that thread when it is closed.
 
     """
 
@@ -26,7 +26,7 @@ class Repeating:
     ) -> None:
         self._call = call
         self._interval_seconds = interval_seconds
-        self._last = last_call
+        self._last_call = last_call
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
@@ -41,7 +41,7 @@ class Repeating:
         while not self._over.is_set():
             _guarded(self._call)
             self._over.wait(self._interval_seconds)
-        _guarded(self._last)
+        _guarded(self._last_call)
 
 
 def _guarded(call: Callable[[], None]) -> None:

@@ -71,7 +71,7 @@ class Application:
     with_summary: bool
     """True if `throttles` come from the listener's summary, False if from the notes of failed attempts."""
     throttles: tuple[QueryTotals, ...]
-    """True if `throttles` come from the listener's summary, False if they come from the notes of failed attempts."""
+    """Throttle times by query and client."""
     unknown_attempts: int
     """Attempts missing in `throttles`, as in `JobSnapshot`."""
     seen_clients: tuple[ClientKind, ...]
@@ -105,7 +105,7 @@ class Application:
     @property
     def counts_complete(self) -> bool:
         """
-        Return whether failures, retries and losses are exact as far as the log goes.
+        True if failures, retries and losses are exact as far as the log goes.
 
         They are lower bounds if parts of the log are missing.
         """
@@ -120,7 +120,7 @@ class Application:
 
     @property
     def throttles_complete(self) -> bool:
-        """Return whether the throttle times of all reporting clients are in, so that 0 means not throttled."""
+        """True if the throttle times of all clients are in, so that 0 means not throttled."""
         return self.with_summary and bool(self.throttles) and not self.unknown_attempts and not self.unseen_clients
 
     def causes(self) -> list[tuple[FailureCause, int, int]]:
@@ -207,6 +207,7 @@ class Application:
         return share if share >= LIMITED_SHARE or self.throttles_complete else None
 
     def _saving(self, stage: StageHistory, saved: float) -> Saving:
+        """Return a stage that would be shorter by `saved` seconds; an unknown time of it is the end of the log."""
         began = self.ended if stage.began is None else stage.began
         return Saving(began, self.ended if stage.ended is None else stage.ended, saved)
 
@@ -218,10 +219,12 @@ class Application:
         The key None stands for queries without throttle times of their own.
         """
         queries = {stage.query for stage in self.stages}
-        throttled: dict[str | None, float] = {}  # seconds, without the seconds in notes
+        # seconds by query, None for those of no query with stages; what is in notes is taken off again
+        throttled: dict[str | None, float] = {}
         for query, totals in self.throttles:
             key = query if query and query in queries else None
             throttled[key] = throttled.get(key, 0.0) + totals.throttled_ms / 1_000
+        # seconds that attempts without a note took, by query; None for those of all queries
         took: dict[str | None, float] = {}
         for stage in self.stages:
             key = stage.query if stage.query in throttled else None
@@ -229,6 +232,7 @@ class Application:
             for owner in {stage.query, None}:
                 took[owner] = took.get(owner, 0.0) + stage.slots.unnoted
         shares = {key: max(0.0, seconds) / took[key] if took.get(key) else 0.0 for key, seconds in throttled.items()}
+        # throttle times without a query are spread over the attempts of all
         of_all = min(1.0, shares.get(None, 0.0))
         return {None: of_all} | {key: min(1.0, share + of_all) for key, share in shares.items() if key}
 
@@ -285,6 +289,7 @@ def read_application(path: Path, summary: Path | None = None, progress: Progress
         is_cut=log.is_cut and not damage,
         damage=tuple(damage),
         missing_ends=missing + coverage.without_end,
+        # missing attempts that are not unseen have a line of their start, and so count as still open
         open_attempts=max(0, coverage.still_open - (missing - unseen)),
         repeated_lines=coverage.repeated,
         disordered=is_sorted or coverage.disordered,
@@ -311,6 +316,7 @@ def read_application(path: Path, summary: Path | None = None, progress: Progress
 
 
 def _limited(progress: Progress, size: int, read_bytes: int) -> None:
+    """Report progress, at most as much as the log had when its reading began."""
     progress(min(read_bytes, size), size)
 
 
@@ -321,7 +327,7 @@ def _read(
     Read a log as far as it can be read, in its own order or sorted by time.
 
     Returns:
-        The log, what its events make, and what is wrong with each damaged file.
+        The log, the job and the history of its events, and the problem of each damaged file.
 
     Raises:
         EventLogError: nothing can be read.

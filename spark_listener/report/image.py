@@ -13,7 +13,10 @@ from .application import Application
 from .report import headline, period
 from .timeline import drawn, legend, timeline
 
-_TOP, _KEY = 78, 200
+_TOP = 78
+"""Height of the space above the timeline, if the headline has one line."""
+_KEY = 200
+"""Width of an entry of the legend."""
 _LINE = 150
 """Number of characters for which a line of an image has room."""
 

@@ -388,6 +388,7 @@ def _losses(application: Application) -> Iterator[str]:
         yield f"{problem}. Events before the damage are counted, those after it are missing."
     if end := _ENDS[log_end(application)]:
         yield end
+    inferred = counted(application.inferred_executors, "executor")
     losses = (
         (
             application.missing_files,
@@ -429,7 +430,7 @@ def _losses(application: Application) -> Iterator[str]:
         (
             application.inferred_executors,
             (
-                f"{counted(application.inferred_executors, 'executor')} had no task for the timeout of dynamic allocation "
+                f"{inferred} had no task for the timeout of dynamic allocation "
                 "and count as given back: Spark before 3.1 does not report why they went away."
             ),
         ),

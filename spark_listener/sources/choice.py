@@ -49,6 +49,7 @@ def open_sources(
     event_names = _jvm_names()
     unreachable = "Spark Connect has no way to the driver's JVM"
     no_log = "set spark.quotascope.eventLog to the log to follow"
+    # the argument: whether to pass on the events of streaming queries
     makers: dict[str, Callable[[bool], EventSource]] = {
         "pull": lambda _: PullSource(
             _needed(context, "pull", unreachable),
@@ -70,13 +71,13 @@ def open_sources(
             return ()
 
     requested = settings.source
-    sources = () if requested == "auto" else opened(requested)
-    for name in () if context is None else ("pull", "callbacks"):
-        sources = sources or (opened(name) if name != requested else ())
-    if sources:
-        return sources
-    if requested != "streaming":
-        sources = opened("streaming")
+    names = [] if requested == "auto" else [requested]
+    if context is not None:
+        names += [name for name in ("pull", "callbacks") if name != requested]
+    for name in names:
+        if sources := opened(name):
+            return sources
+    sources = () if requested == "streaming" else opened("streaming")
     if log is not None and requested != "event_log":
         sources += opened("event_log", queries=not sources)
     return sources

@@ -64,6 +64,7 @@ class PullSource:
             gateway = context._gateway  # noqa: SLF001 - PySpark has no public way
             self._queue = _event_queue(gateway, capacity, event_names, successes=not thin)
             self._counts = (0, 0, self._bus.drops.getCount())
+            """Events until the last fetch that the queue left out, that it had no room for, and that Spark dropped."""
             self._bus.add(self._queue)
         except Exception as error:  # py4j raises whatever the JVM throws
             raise SourceUnusable(self.name, brief(error)) from error
@@ -102,9 +103,9 @@ class PullSource:
     def _count(self, skipped: int, refused: int) -> None:
         counts_before = self._counts
         self._counts = (skipped, refused, self._bus.drops.getCount())
-        passed, *lost = map(operator.sub, self._counts, counts_before)
+        passed, newly_refused, newly_dropped = map(operator.sub, self._counts, counts_before)
         self._job.passed(passed)
-        self._job.lost(sum(lost))
+        self._job.lost(newly_refused + newly_dropped)
 
 
 def _event_queue(gateway: Java, capacity: int, event_names: Iterable[str], *, successes: bool) -> Java:

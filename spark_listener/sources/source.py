@@ -47,18 +47,24 @@ class EventSource(Protocol):
 
 def lateness(event: Mapping[str, Any], now: float) -> float:
     """
-    Return the seconds since the event was posted.
+    Return the seconds since an event was posted, 0 if it does not have that time.
 
-    0 where it has no such time, as one about a task that ended long before (Resubmitted).
+    An event about a task that ended long before (Resubmitted) has that of the task's end. The driver stamps its events
+    itself, but a log may come from a machine with a clock that is ahead: the result is never below 0.
 
-    `now` is seconds since 1970. The driver stamps its events itself, but a log may come from a machine with a clock
-    that is ahead: never below 0.
+    Args:
+        event: an event, as JsonProtocol writes it.
+        now: present time, seconds since 1970.
+
     """
     reason = event.get("Task End Reason")
     if isinstance(reason, Mapping) and reason.get("Reason") == "Resubmitted":
         return 0.0
+    keys = _TIMES.get(str(event.get("Event")))
+    if keys is None:
+        return 0.0
     value: Any = event
-    for key in _TIMES.get(str(event.get("Event")), ("",)):
+    for key in keys:
         value = value.get(key) if isinstance(value, Mapping) else None
     if not isinstance(value, int) or value <= 0:
         return 0.0

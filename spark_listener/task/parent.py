@@ -1,9 +1,8 @@
 """
 The packages around the modules that tasks import, in the zip.
 
-Each gives way to an installed package of its name, or else is empty.
-
-An installed one takes precedence over folders without a module in them, but not when it is installed as editable.
+Each gives way to an installed package of its name, or else is empty. By itself, Python prefers an installed package to
+folders without a module in them, but not one that is installed as editable.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ def give_way(package: ModuleType) -> None:
 
 
 def _elsewhere(name: str, tried: list[str]) -> ModuleSpec | None:
+    """Return the spec of an installed package that is none of those at the paths `tried`; None without one."""
     parent = sys.modules[name.rpartition(".")[0]]
     path = [folder for folder in parent.__path__ if not any(file.startswith(folder) for file in tried)]
     for finder in sys.meta_path:
