@@ -45,7 +45,7 @@ to the folder in which quotascope is started.
 
 
 def _valid(check: Callable[[str], object]) -> AfterValidator:
-    """Return a check of alerts as a check of the configuration."""
+    """Return a validator that refuses a text for which a check raises ``InvalidSite``, with the reason and the text."""
 
     def checked(text: str) -> str:
         try:
@@ -59,14 +59,14 @@ def _valid(check: Callable[[str], object]) -> AfterValidator:
 
 
 def _number(value: object) -> object:
-    """Return a value that is not a bool. Raises ``ValueError``."""
+    """Return a value. Raises ``ValueError`` for a bool."""
     if isinstance(value, bool):  # YAML's yes and no
         raise ValueError(f"is not a number, got {value!r}")  # noqa: TRY004 - pydantic's
     return value
 
 
 def _text(value: object) -> object:
-    """Return a value that is a text. Raises ``ValueError``."""
+    """Return a value. Raises ``ValueError`` if it is no text."""
     if not isinstance(value, str):  # 5 without a unit
         raise ValueError(  # noqa: TRY004 - pydantic's
             f"is not a duration of Prometheus such as 90s, 5m or 1h30m, got {value!r}"
@@ -137,10 +137,10 @@ class ObjectiveConfig(ClientsConfig, PromiseConfig):  # with the bases in this o
 
 def _thresholds_section() -> type[Section]:
     """Return the section with a key for each threshold."""
-    names = [rule["alert"] for rule in alerts(Site())]
+    alert_names = [rule["alert"] for rule in alerts(Site())]
     fields: dict[str, Any] = {}
     for name, threshold in thresholds():
-        users = ", ".join(alert.removeprefix("KafkaQuota") for alert in names if name in thresholds_of(alert))
+        users = ", ".join(alert.removeprefix("KafkaQuota") for alert in alert_names if name in thresholds_of(alert))
         text = (
             f"{threshold.unit}: {threshold.meaning}. Reason: {threshold.reason}. "
             f"Other values: {threshold.change}. Alerts: {users}."
@@ -249,14 +249,14 @@ class AlertsConfig(Section):
 
     @field_validator("runbook_url")
     @classmethod
-    def _one_place(cls, url: str | None, info: ValidationInfo) -> str | None:
+    def _exclude_exporter_url(cls, url: str | None, info: ValidationInfo) -> str | None:
         if url is not None and info.data.get("exporter_url") is not None:
             raise ValueError("and exporter_url exclude each other")
         return url
 
     @field_validator("labels", "alerts")
     @classmethod
-    def _beside_the_cluster(cls, value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - labels or alerts
+    def _keep_cluster_label(cls, value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - labels or alerts
         name = info.data.get("cluster_label")
         all_labels = [value] if isinstance(value, dict) else [section.labels for _, section in value]
         if any(name in labels for labels in all_labels):
@@ -265,7 +265,7 @@ class AlertsConfig(Section):
 
     @field_validator("objectives")
     @classmethod
-    def _different(cls, objectives: tuple[ObjectiveConfig, ...]) -> tuple[ObjectiveConfig, ...]:
+    def _refuse_same_names(cls, objectives: tuple[ObjectiveConfig, ...]) -> tuple[ObjectiveConfig, ...]:
         names = [objective.name for objective in objectives]
         for name in names:
             if names.count(name) > 1:

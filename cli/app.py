@@ -75,7 +75,7 @@ def _as_written(_ctx: object, value: object) -> object:
 
 
 @contextmanager
-def _named(ctx: typer.Context) -> Iterator[None]:
+def _with_context(ctx: typer.Context) -> Iterator[None]:
     """Give an exception of typer's the context that it lacks, as that of an option without a value does."""
     try:
         yield
@@ -100,7 +100,7 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         """Read the words of the command line. Raises typer's exceptions, which name the command."""
-        with _named(ctx):
+        with _with_context(ctx):
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
@@ -130,7 +130,7 @@ class Group(TyperGroup):
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         """Read the words of the command line. Raises typer's exceptions, which name the group."""
-        with _named(ctx):
+        with _with_context(ctx):
             return super().parse_args(ctx, args)
 
 

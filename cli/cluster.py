@@ -34,11 +34,11 @@ def admin(config: Config) -> Iterator[QuotaAdmin]:
     """Open the Admin API until the block ends. Raises ``ConfigError`` and ``ClientError``."""
     from .compose import admin_of, kafka_of
 
-    opened = admin_of(kafka_of(config))
+    quota_admin = admin_of(kafka_of(config))
     try:
-        yield opened
+        yield quota_admin
     finally:
-        opened.close()
+        quota_admin.close()
 
 
 async def observe(config: Callable[[], Config], exporter: HttpTarget | None) -> Observed:
@@ -109,8 +109,8 @@ def quotas_and_snapshot(config: Config, exporter: HttpTarget | None) -> tuple[Qu
             address = IpEntity(DEFAULT if ip == DEFAULT_IP else ip)
             quotas[address] = {CONNECTION_KEY: value}
         return QuotaSet(quotas), snapshot
-    with admin(config) as opened:
-        return QuotaSet.of(opened.describe_quotas()), None
+    with admin(config) as quota_admin:
+        return QuotaSet.of(quota_admin.describe_quotas()), None
 
 
 def usage(config: Config, exporter: HttpTarget | None) -> Snapshot | None:
@@ -169,11 +169,11 @@ def report_errors(findings: Iterable[Finding]) -> bool:
     return bool(failed)
 
 
-def releases_of(opened: QuotaAdmin) -> Mapping[str, ReleaseRange]:
+def releases_of(quota_admin: QuotaAdmin) -> Mapping[str, ReleaseRange]:
     """Return the possible releases of each broker, by node id, except brokers that show none or fail."""
     with suppress(ClientError):
-        nodes = [node.node_id for node in opened.describe_cluster().nodes]
-        ranges = opened.describe_releases(nodes, _PATIENCE_SECONDS)
+        nodes = [node.node_id for node in quota_admin.describe_cluster().nodes]
+        ranges = quota_admin.describe_releases(nodes, _PATIENCE_SECONDS)
         return {str(node): release for node, release in ranges.items() if isinstance(release, ReleaseRange)}
     return {}
 

@@ -135,7 +135,7 @@ def _month(text: str | None, now_s: float) -> Month:
 
 
 def _names(folders: Sequence[str], chosen: Sequence[str]) -> Sequence[str]:
-    """Return the names of clusters. Raises ``typer.BadParameter`` where they are not one for each, and different."""
+    """Return a name for each cluster. Raises ``typer.BadParameter`` for too many, too few, and equal names."""
     for folder in folders:
         options.named_folder(folder)
     count = max(1, len(folders))

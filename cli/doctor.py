@@ -62,7 +62,7 @@ def doctor(
         limit = seconds_of(timeout, "--timeout")
         interval = scrape_interval and seconds_of(scrape_interval, "--scrape-interval")
         settings = sources.configuration(log_level="error")
-        findings = asyncio.run(examined(settings, limit, interval or None))
+        findings = asyncio.run(run_checks(settings, limit, interval or None))
     except ConfigError as error:
         findings = configuration_findings(error)
     findings = with_connection(findings, sources.connection)
@@ -75,7 +75,7 @@ def doctor(
     raise typer.Exit(_CODES[worst(findings)])
 
 
-async def examined(config: Config, seconds: float, scraped_every_seconds: float | None) -> Sequence[Finding]:
+async def run_checks(config: Config, seconds: float, scraped_every_seconds: float | None) -> Sequence[Finding]:
     """Return the findings of all checks, each of which may take `seconds`; a terminal shows checks that still run."""
     from quotascope.exporter.diagnosis.doctor import Evidence, checks_of, examine
     from quotascope.exporter.logs import configure_logs
@@ -88,14 +88,14 @@ async def examined(config: Config, seconds: float, scraped_every_seconds: float 
     evidence = Evidence(config, admin_of, thresholds=thresholds)
     checks = checks_of(evidence, os.environ, scraped_every_seconds)
     try:
-        with waiting() as progress:
+        with show_running_checks() as progress:
             return await examine(checks, seconds, progress)
     finally:
         await evidence.close()
 
 
 @contextmanager
-def waiting() -> Iterator[Callable[[Sequence[str]], None]]:
+def show_running_checks() -> Iterator[Callable[[Sequence[str]], None]]:
     """Show the names of running checks on standard error until the block ends, if it is a terminal."""
     from rich.console import Console
 

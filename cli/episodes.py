@@ -94,17 +94,22 @@ def episodes(
                 answer = find_episodes(folder, (user, client_id), span, rules)
     if by_user:
         answer["episodes"] = summed_by_user(answer["episodes"])
-    # False only if no part is unknown
-    lost = answer.get("losses") or {"notes": [], "brokers": []}
-    lacking = any(broker["missing_share"] != 0 for broker in lost["brokers"])
-    missed = None if answer["not_covered"] or answer.get("measured_together") or lacking else False
-    answer = {"throttled": True if answer["episodes"] else missed, **answer}
+    answer = {"throttled": _was_throttled(answer), **answer}
     outputs.write(
         results,
         report=partial(report, answer, folder or running.exporter or answer["prometheus"], zone, sums=folder is None),
         document=lambda: answer,
         csv=partial(as_csv, answer),
     )
+
+
+def _was_throttled(answer: dict[str, Any]) -> bool | None:
+    """Return whether there was a throttle; None if a part is unknown and there is no episode."""
+    if answer["episodes"]:
+        return True
+    losses = answer.get("losses") or {"brokers": ()}
+    has_losses = any(broker["missing_share"] != 0 for broker in losses["brokers"])
+    return None if answer["not_covered"] or answer.get("measured_together") or has_losses else False
 
 
 def _of_prometheus(
@@ -118,9 +123,9 @@ def _of_prometheus(
     from quotascope.pipeline.prometheus.episodes import find_episodes
 
     with past.open_past(prometheus, settings, span) as opened, outputs.bar("looking for throttles") as progress:
-        asked, limits = opened.limits() if rules is None else (opened.past, {})
+        cluster_past, limits = opened.limits() if rules is None else (opened.past, {})
         return find_episodes(
-            asked,
+            cluster_past,
             client,
             gaps=opened.gaps(),
             configured=rules,
@@ -172,9 +177,9 @@ async def _of_exporter(
     from quotascope.exporter.page.query import EpisodeQuery
 
     # With one name, all episodes are read: episodes of all users, or of all client-ids, may include this client.
-    named = (user is None) != (client_id is None)
+    has_one_name = (user is None) != (client_id is None)
     query = EpisodeQuery(since=max(0.0, begin or 0.0))
-    answer = await read_episodes(target, query if named else query.with_values(user=user, client_id=client_id))
+    answer = await read_episodes(target, query if has_one_name else query.with_values(user=user, client_id=client_id))
     since, taken_at = answer["since"], answer["taken_at"]
     begin, end = since if begin is None else begin, taken_at if end is None else end
     gaps = [(begin, since), *answer["gaps"], (taken_at, end)]
@@ -184,10 +189,9 @@ async def _of_exporter(
         key=lambda episode: episode["began_at"],
     )
     together = 0
-    if named:
-        name, key, other_key = (user, "user", "client_id") if client_id is None else (client_id, "client_id", "user")
-        if name:  # an empty name is that of sums only
-            together = sum(not episode[key] and bool(episode[other_key] or user) for episode in rows)
+    if has_one_name:
+        together = _measured_together(rows, user, client_id)
+        key, name = ("user", user) if client_id is None else ("client_id", client_id)
         rows = [episode for episode in rows if episode[key] == name]
     return {
         "begin": begin,
@@ -209,6 +213,15 @@ async def _of_exporter(
             for episode in rows
         ],
     }  # fmt: skip
+
+
+def _measured_together(episodes: Sequence[dict[str, Any]], user: str | None, client_id: str | None) -> int:
+    """Return how many episodes of sums over clients may include those of a user or of a client-id."""
+    if user:
+        return sum(not episode["user"] for episode in episodes)
+    if client_id:
+        return sum(not episode["client_id"] and bool(episode["user"]) for episode in episodes)
+    return 0  # an empty name is that of sums only
 
 
 def _rules(entity: dict[str, Any]) -> list[str] | None:
@@ -246,7 +259,9 @@ def report(answer: dict[str, Any], source: str | None, zone: tzinfo, *, sums: bo
         rules = episode["rules"]
         # a column has the quota
         rule_names = [shown(rule.removeprefix(f"{episode['quota_type']} "), 100) for rule in rules or ()]
-        names = (episode[name] or None if sums else episode[name] for name in ("user", "client_id"))
+        names = [episode[name] for name in ("user", "client_id")]
+        if sums:
+            names = [name or None for name in names]
         cells = ["?" if count is None else f"{count:,}", "?" if total is None else seconds(total)]
         rows.append([
             moment(1_000 * episode["began_at"], zone)[: len("2026-11-21 16:55:06")],

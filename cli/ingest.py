@@ -36,7 +36,7 @@ _NO_LOG = (
     "the documentation (The request log) says how to get one"
 )
 _BEGINNING: Final = 4096
-"""Number of bytes at the beginning of a file from which `seen_in` recognizes its contents."""
+"""Number of bytes at the beginning of a file from which `content_hint` recognizes its contents."""
 _CONTENTS: Final = (
     (rb"Completed request", "request lines that cannot be read, for the reasons above"),
     (rb"\0|\A[^\n]*\x1b[^\[]", "binary data"),
@@ -179,7 +179,7 @@ interrupted.
 
     from .ingest_view import print_report
 
-    reading = IngestOptions(
+    ingest_options = IngestOptions(
         broker=broker,
         broker_pattern=broker_pattern,
         zone=log_time_zone,
@@ -207,7 +207,7 @@ interrupted.
             {"kafka.bootstrap.servers": servers, "subscribe": topic, **source_of(option)},
             into,
             checkpoint or f"{into.rstrip('/')}/stream-{topic}",
-            reading,
+            ingest_options,
             shards=shards,
             every=None if once else f"{round(1_000 * seconds_of(every or '1m', '--every'))} milliseconds",
             done=lambda number, report: print_report(report, number, json=json)
@@ -218,13 +218,13 @@ interrupted.
         if value:
             raise typer.BadParameter(f"{name} is for a topic, kafka://SERVERS/TOPIC", param_hint=name)
     with outputs.bar("reading", initial_name="listing files") as progress:
-        report = ingest_logs(logs, into, reading, shards=shards, engine=EngineChoice(engine), progress=progress)
+        report = ingest_logs(logs, into, ingest_options, shards=shards, engine=EngineChoice(engine), progress=progress)
     print_report(report, json=json)
     if report.nothing_readable and (report.read or not report.broken):
-        seems = seen_in(logs, names, follow_links=follow_links)
-        if not report.read and STANDARD_INPUT in logs:
-            seems = seems or "standard input is empty"
-        typer.echo(f"quotascope: {_NO_LOG.format(seems=seems and f', {one_line(seems)}')}", err=True)
+        hint = content_hint(logs, names, follow_links=follow_links)
+        if not hint and not report.read and STANDARD_INPUT in logs:
+            hint = "standard input is empty"
+        typer.echo(f"quotascope: {_NO_LOG.format(seems=f', {one_line(hint)}' if hint else '')}", err=True)
     if report.broken or report.nothing_readable or report.unread_apis:
         raise typer.Exit(1)
 
@@ -234,23 +234,23 @@ def source_of(options: list[str] | None) -> dict[str, str]:
     return named_values(options, "--option", "KEY=VALUE", may_be_empty=True)
 
 
-def topic_of(uri: str, given_by: str) -> tuple[str, str]:
+def topic_of(uri: str, param_hint: str) -> tuple[str, str]:
     """Return the servers and the topic of kafka://SERVERS/TOPIC. Raises BadParameter for any other text."""
     servers, _, topic = uri.removeprefix(_KAFKA).partition("/")
     if not uri.startswith(_KAFKA) or not servers or not topic or "/" in topic or "@" in uri:
         raise typer.BadParameter(
             "a topic is kafka://SERVERS/TOPIC, such as kafka://broker-1:9092,broker-2:9092/kafka-request-log; users "
             "and passwords belong in a JAAS file",
-            param_hint=given_by,
+            param_hint=param_hint,
         )
     return servers, topic
 
 
-def seen_in(paths: Iterable[str], names: str = "*", *, follow_links: bool = False) -> str:
+def content_hint(paths: Iterable[str], names: str = "*", *, follow_links: bool = False) -> str:
     """
-    Return in words what the first file that is not empty seems to hold instead of a request log, or that all are empty.
+    Return why files are no request logs: what the first one that is not empty seems to hold, or that all are empty.
 
-    The text is empty if that is unknown: standard input and pipes were read already, a URI is not read again, and files
+    The hint is empty if that is unknown: standard input and pipes were read already, a URI is not read again, and files
     that cannot be read are left out.
     """
     from quotascope.pages.words import counted
@@ -267,7 +267,7 @@ def seen_in(paths: Iterable[str], names: str = "*", *, follow_links: bool = Fals
         except UnreadableLog:
             continue
         if first_line is not None:
-            kinds = (what for begin, what in _CONTENTS if re.search(begin, first_line[:_BEGINNING]))
+            kinds = (kind for begin, kind in _CONTENTS if re.search(begin, first_line[:_BEGINNING]))
             return f"{file} seems to hold {next(kinds, 'text of another kind')}"
         empty.append(file)
     if len(empty) > 1:

@@ -75,7 +75,7 @@ def write(
         put(results.csv, csv())
     for file in results.documents:
         put_json(document(), file)
-    if not printed(*results.files, *other_files):
+    if not is_printed(*results.files, *other_files):
         from rich.console import Console
 
         from .report import show
@@ -83,8 +83,8 @@ def write(
         show(Console(), report())
 
 
-def printed(*outputs: Path | None) -> bool:
-    """Decide whether one of the files is standard output, which then has nothing else."""
+def is_printed(*outputs: Path | None) -> bool:
+    """Return whether one of the files is standard output, which then has nothing else."""
     return STDOUT in outputs
 
 
@@ -99,7 +99,7 @@ def check(*outputs: Path | None) -> None:
     named = [file for file in outputs if file is not None]
     for file in named:
         if file != STDOUT:
-            with reported():
+            with report_failures():
                 files.check(file)
     twice = next((file for file in named if named.count(file) > 1), None)
     if twice is not None:
@@ -131,7 +131,7 @@ def put_all(contents: Mapping[Path, files.Content]) -> None:
     """Write several files, or none if one cannot be written. Raises ``FileNotWritten``."""
     from quotascope.pages import files
 
-    with reported():
+    with report_failures():
         files.put_all(contents)
 
 
@@ -157,8 +157,8 @@ def _finite(value: object) -> object:
 
 
 @contextmanager
-def reported() -> Iterator[None]:
-    """Raise ``FileNotWritten``, which is a message for users, if a file cannot be written."""
+def report_failures() -> Iterator[None]:
+    """Raise ``FileNotWritten``, with a message for users, if the block cannot write a file."""
     try:
         yield
     except OSError as error:

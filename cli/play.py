@@ -83,7 +83,7 @@ async def play(config: Config, duration_seconds: int | None) -> None:
         console = Console(highlight=False, width=_PLAIN_COLUMNS)
     parts = Parts(loaded=Loaded(config=config), sources=(source,), limits=limits)
     async with Exporter(parts, runbooks=dict(runbooks()), summaries=summaries()) as exporter:
-        async with _at_work(simulation, clock, until):
+        async with _run_clients(simulation, clock, until):
             if can_redraw(console):
                 await _redraw(exporter, console, until)
             else:
@@ -93,8 +93,8 @@ async def play(config: Config, duration_seconds: int | None) -> None:
 
 
 @asynccontextmanager
-async def _at_work(simulation: Simulation, clock: Clock, until: asyncio.Event) -> AsyncIterator[None]:
-    """Run the clients until the block ends; a failure of theirs is a defect, and ends the demo."""
+async def _run_clients(simulation: Simulation, clock: Clock, until: asyncio.Event) -> AsyncIterator[None]:
+    """Run the clients until the block ends; an error of theirs ends the demo, and is raised."""
     clients = asyncio.create_task(run(simulation, clock))
     clients.add_done_callback(lambda _task: until.set())
     try:

@@ -190,37 +190,49 @@ def recommend(
         io_threads=io_threads,
     )
     release = release_of(kafka_version)
-    present, cluster = _present_quotas(quotas, settings)
-    measured = ClusterWindows(
+    present, cluster_release = _present_quotas(quotas, settings)
+    cluster_windows = ClusterWindows(
         client=windows_of_text(windows),
         controller=windows_of_text(controller_windows),
-        followed=followed(release, cluster=cluster),
+        followed=followed(release, cluster=cluster_release),
     )
     if of_prometheus:
         if protect is not None or io_threads is not None:
             raise typer.BadParameter("needs a request log, FOLDER", param_hint="--protect, --io-threads")
         shape = None if for_ is None else RuleShape(for_)
         _from_prometheus(
-            prometheus, settings, policy, shape, measured.client, present, (results, commands, strimzi), strimzi_cluster
+            prometheus,
+            settings,
+            policy,
+            shape,
+            cluster_windows.client,
+            present,
+            (results, commands, strimzi),
+            strimzi_cluster,
         )
         return
     with outputs.bar("searching") as progress:
         advice = question.advise(
-            folder or "", policy, configured=present, windows=measured, engine=EngineChoice(engine), progress=progress
+            folder or "",
+            policy,
+            configured=present,
+            windows=cluster_windows,
+            engine=EngineChoice(engine),
+            progress=progress,
         )
-    printed = kafka_configs(advice.commanded, bootstrap_servers=_servers(settings))
-    printed = replace(printed, left_out=(*printed.left_out, *advice.refusals))
+    kafka_commands = kafka_configs(advice.commanded, bootstrap_servers=_servers(settings))
+    kafka_commands = replace(kafka_commands, left_out=(*kafka_commands.left_out, *advice.refusals))
     if commands is not None:
-        outputs.put(commands, script_of(printed, question.caveats(advice)))
+        outputs.put(commands, script_of(kafka_commands, question.caveats(advice)))
     if strimzi is not None:
         outputs.put(strimzi, manifests(advice, strimzi_cluster).text)
-    drawn = question.usages_of(advice) if results.html is not None else None
+    plotted_usages = question.usages_of(advice) if results.html is not None else None
     outputs.write(
         results,
         commands,
         strimzi,
-        report=partial(question.report, advice, printed, drawn),
-        document=partial(question.document, advice, printed),
+        report=partial(question.report, advice, kafka_commands, plotted_usages),
+        document=partial(question.document, advice, kafka_commands),
         csv=partial(question.as_csv, advice),
     )
 
@@ -243,10 +255,10 @@ def _from_prometheus(  # noqa: PLR0917 - the parts of a command
 
     results, commands, strimzi = files
     with past.open_past(prometheus, settings) as opened:
-        asked, limits = opened.limits() if present is None else (opened.past, {})
+        cluster_past, limits = opened.limits() if present is None else (opened.past, {})
         with outputs.bar("asking for rates") as of_rates, outputs.bar("asking for throttle times") as of_throttles:
             advice = advise(
-                asked,
+                cluster_past,
                 policy,
                 shape=shape,
                 windows=windows,
@@ -254,18 +266,18 @@ def _from_prometheus(  # noqa: PLR0917 - the parts of a command
                 present_limits=limits,
                 progress=(of_rates, of_throttles),
             )
-    printed = kafka_configs(advice.commanded, bootstrap_servers=_servers(settings))
-    printed = replace(printed, left_out=(*printed.left_out, *advice.refusals))
+    kafka_commands = kafka_configs(advice.commanded, bootstrap_servers=_servers(settings))
+    kafka_commands = replace(kafka_commands, left_out=(*kafka_commands.left_out, *advice.refusals))
     if commands is not None:
-        outputs.put(commands, script_of(printed, list(question.caveats(advice))))
+        outputs.put(commands, script_of(kafka_commands, list(question.caveats(advice))))
     if strimzi is not None:
         outputs.put(strimzi, manifests(advice, strimzi_cluster).text)
     outputs.write(
         results,
         commands,
         strimzi,
-        report=partial(question.report, advice, printed),
-        document=partial(question.document, advice, printed),
+        report=partial(question.report, advice, kafka_commands),
+        document=partial(question.document, advice, kafka_commands),
         csv=partial(question.as_csv, advice),
     )
 
@@ -275,7 +287,7 @@ def _servers(settings: Config) -> str:
 
 
 def _present_quotas(configured: Path | None, settings: Config) -> tuple[QuotaSet | None, KafkaRelease | None]:
-    """Return the quotas of the file, or of the cluster with its release; None without both."""
+    """Return the quotas of the file, or else those of the cluster and its release; None for what is not read."""
     from quotascope.quotas import QuotaSet, read_quotas
 
     from .cluster import admin
@@ -284,8 +296,8 @@ def _present_quotas(configured: Path | None, settings: Config) -> tuple[QuotaSet
         return read_quotas(configured), None
     if settings.kafka is None:
         return None, None
-    with admin(settings) as opened:
-        return QuotaSet.of(opened.describe_quotas()), opened.describe_release()
+    with admin(settings) as quota_admin:
+        return QuotaSet.of(quota_admin.describe_quotas()), quota_admin.describe_release()
 
 
 def _floors(texts: Iterable[str]) -> dict[QuotaType, float]:

@@ -80,11 +80,11 @@ def check(
     Needs no broker and no agent: Kafka's quota metrics go through the rules as jmx_exporter applies them, and the page
     through the reader that reads the pages of agents.
     """
-    from quotascope.exporter.agent_rules import check as checked
+    from quotascope.exporter.agent_rules import check as check_config
     from quotascope.exporter.errors import ConfigError
 
     try:
-        results = [checked(config) for config in _configurations(file)]
+        results = [check_config(config) for config in _configurations(file)]
     except ConfigError as error:
         typer.echo(f"quotascope: {error}", err=True)
         raise typer.Exit(2) from None

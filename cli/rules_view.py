@@ -45,7 +45,7 @@ def as_table(checked: Checked, file: str) -> RenderableType:
         for reason, facts in _reasons(checked).items():
             parts += [Text(), Text(f"Not shown, because {one_line(reason)}:")]
             parts += [
-                Text(f"  {', '.join(map(_named, facts))}"),
+                Text(f"  {', '.join(map(_fact_name, facts))}"),
                 Text(f"  such as {one_line(facts[0].example)}", "dim"),
             ]
     for remark in checked.remarks:
@@ -95,12 +95,14 @@ def _node(checked: Checked) -> Table:
 
 
 def _mark(fact: Fact) -> Text:
+    """Return whether a fact is shown, also for entities with unusual names."""
     if not fact.is_shown:
         return Text("✗ no", "red")
     return Text("✓", "green") if fact.unusual else Text("! not with unusual names", "yellow")
 
 
-def _named(fact: Fact) -> str:
+def _fact_name(fact: Fact) -> str:
+    """Return the name of a fact that is not shown; one that is shown lacks only entities with unusual names."""
     entities = f" of {KINDS[fact.kind]}" if fact.kind is not None else ""
     return f"{fact.name}{entities}{' with unusual names' if fact.is_shown else ''}"
 

@@ -59,8 +59,11 @@ quotascope shadow backtest candidates.yaml --prometheus http://prometheus:9090 -
 --html backtest.html --csv backtest.csv
 """
 _THROTTLES: Final = 3
+"""Exit code if a shadow would throttle a client newly or for longer."""
 _UNKNOWN: Final = 4
+"""Exit code if that is unknown of a client."""
 _NOTHING: Final = 2
+"""Exit code if there is nothing to compare."""
 _HOLD: Final = "How long the newest requests of a broker wait for earlier ones, whose lines may come later."
 
 shadow = App("shadow", "Evaluate limits on live traffic before they are set.")
@@ -155,30 +158,34 @@ def stream(
 
     servers, name = ingest.topic_of(topic, "--topic")
     source = {"kafka.bootstrap.servers": servers, "subscribe": name} | ingest.source_of(option)
-    reading = IngestOptions(broker=broker, broker_pattern=broker_pattern, zone=log_time_zone, snapshot=topics)
+    ingest_options = IngestOptions(broker=broker, broker_pattern=broker_pattern, zone=log_time_zone, snapshot=topics)
     rules, hold_s = read_candidates(candidates), seconds_of(hold, "--hold")
     every_ms = round(1_000 * seconds_of(every or "10s", "--every"))
     shadowed = ShadowedTopic(into, rules, hold_ms=round(1_000 * hold_s), shards=shards)
-    followed = ""
+    last_note = ""
 
-    def done(step: Step) -> None:
-        nonlocal followed
+    def print_step(step: Step) -> None:
+        nonlocal last_note
         if step.batch is not None and step.report is not None:
             print_report(step.report, step.batch)
-        if step.decided and step.kafka.note != followed:
-            followed = step.kafka.note
-            typer.echo(f"  {followed}")
+        if step.decided and step.kafka.note != last_note:
+            last_note = step.kafka.note
+            typer.echo(f"  {last_note}")
         typer.echo(f"  shadows: {step.words}")
         sys.stdout.flush()
 
-    with _served(shadowed, bind_address, port, otlp_endpoint):
+    with _publishing(shadowed, bind_address, port, otlp_endpoint):
         checkpoint = checkpoint or f"{into.rstrip('/')}/stream-{name}"
-        shadowed.run(source, checkpoint, reading, every=None if once else f"{every_ms} milliseconds", done=done)
+        shadowed.run(
+            source, checkpoint, ingest_options, every=None if once else f"{every_ms} milliseconds", done=print_step
+        )
 
 
 @contextmanager
-def _served(shadowed: ShadowedTopic, bind_address: str, port: int | None, otlp_endpoint: str | None) -> Iterator[None]:
-    """Serve the counters of a stream to Prometheus at a port, and push them over OTLP, if a port or endpoint is set."""
+def _publishing(
+    shadowed: ShadowedTopic, bind_address: str, port: int | None, otlp_endpoint: str | None
+) -> Iterator[None]:
+    """Serve the counters of a stream at the port, and push them to the endpoint, as far as these are set."""
     from quotascope.metrics.catalog.shadow_stream import STREAM_FAMILIES
     from quotascope.pipeline.runs.shadow import series_of
     from quotascope.spark_listener.exposition.collector import JobCollector
@@ -228,9 +235,9 @@ def backtest(
 
     prometheus.check()
     outputs.check(*results.files)
-    tried = read_candidates(candidates)
+    candidate_rules = read_candidates(candidates)
     with past.open_past(prometheus, configuration(config)) as opened, outputs.bar("asking for rates") as progress:
-        answer = question.backtest(opened.past, tried, progress)
+        answer = question.backtest(opened.past, candidate_rules, progress)
     outputs.write(
         results,
         report=partial(question.report, answer),

@@ -22,12 +22,11 @@ from .fitted import Fitted
 from .usage_table import DELAY, QUOTA_TYPE_WHOLE, USAGE_OF_LIMIT, USED, WHO, style_of
 
 _DIFFERENCE: Final = "Difference to the quotas in force"
-_SEVERAL: Final = 2
 _HEADERS: Final = (
     *("node", "entity", "quota", "usage / shadow limit", "used", "shadow throttle", "change", "limit now"),
     "throttle now",
 )
-_FEWER: Final = ("node", "entity", "quota", "used", "shadow\nthrottle", "change", "throttle\nnow")
+_NARROW_HEADERS: Final = ("node", "entity", "quota", "used", "shadow\nthrottle", "change", "throttle\nnow")
 _CELLS: Final = (WHO, QUOTA_TYPE_WHOLE, USAGE_OF_LIMIT, USED, DELAY)
 
 
@@ -73,12 +72,14 @@ def _counts(shadow: Shadow) -> Iterator[Sequence[Text | str]]:
         places = [place for place in shadow.changes if place[0] is kind]
         reasons = Counter[str]()
         for (quota_type, _, reason), count in shadow.unevaluated.items():
-            reasons[str(reason)] += count if quota_type is kind else 0
+            if quota_type is kind:
+                reasons[str(reason)] += count
         unknown = [f"{count} {reason}" for reason, count in sorted(reasons.items()) if count]
         cells: Sequence[Text | str] = ["?"] * (1 + len(ThrottleChange))
         if places:
-            changed = [shadow.changes[place] for place in places]
-            numbers = {change: sum(counts.get(change, 0) for counts in changed) for change in ThrottleChange}
+            numbers = {
+                change: sum(shadow.changes[place].get(change, 0) for place in places) for change in ThrottleChange
+            }
             entities = str(sum(shadow.evaluated[place] for place in places))
             cells = [entities, *(Text(str(number), _color(change, number)) for change, number in numbers.items())]
         if places or unknown:
@@ -86,7 +87,7 @@ def _counts(shadow: Shadow) -> Iterator[Sequence[Text | str]]:
 
 
 def _color(change: ThrottleChange, count: int) -> str:
-    """Return red for a change that speaks against a shadow, green if there is none."""
+    """Return red for a change to the worse, green if no entity has it, and no color for other changes."""
     if change.worse:
         return "red" if count else "green"
     return ""
@@ -99,18 +100,19 @@ def nearest(snapshot: Snapshot, top: int) -> Iterator[RenderableType]:
     A narrow terminal has neither the nodes, if there is one only, nor usage and limits: *used* is their ratio. Notes
     come once, at the end.
     """
-    shown = [(shadow, shadow.entities[:top]) for shadow in snapshot.shadows if shadow.entities[:top]]
-    usages = [usage for _, some in shown for usage in some]
-    one_node = len({usage.entity.broker for usage in usages}) < _SEVERAL
+    top_of_shadows = [(shadow, shadow.entities[:top]) for shadow in snapshot.shadows if shadow.entities[:top]]
+    usages = [usage for _, entities in top_of_shadows for usage in entities]
+    has_one_node = len({usage.entity.broker for usage in usages}) <= 1
+    first_narrow = 1 if has_one_node else 0  # the column of the node is the first one
     enforced = {place_of(usage.entity): usage for usage in snapshot.measured}
-    for shadow, some in shown:
+    for shadow, entities in top_of_shadows:
         title = f"\n{one_line(shadow.name)}"
-        table, narrow = _table(title, _HEADERS, gap=2), _table(title, _FEWER[one_node:], gap=1)
-        for usage in some:
-            measured = enforced.get(place_of(usage.entity))
-            limit_now, throttle_now = ("-", "-")
-            if measured is not None:
-                limit_now, throttle_now = units.limit_name(measured.entity), units.throttle_name(measured)
+        table, narrow = _table(title, _HEADERS, gap=2), _table(title, _NARROW_HEADERS[first_narrow:], gap=1)
+        for usage in entities:
+            usage_now = enforced.get(place_of(usage.entity))
+            limit_now = throttle_now = "-"
+            if usage_now is not None:
+                limit_now, throttle_now = units.limit_name(usage_now.entity), units.throttle_name(usage_now)
             style = style_of(usage, snapshot.thresholds.near_limit)
             who, kind, amount, used, delay = (column.cell(usage, style) for column in _CELLS)
             if usage.held_back:
@@ -118,8 +120,8 @@ def nearest(snapshot: Snapshot, top: int) -> Iterator[RenderableType]:
             change = units.NOT_APPLICABLE if usage.change is None else usage.change.words
             node = Text(one_line(usage.entity.broker))
             table.add_row(node, who, kind, amount, used, delay, change, limit_now, throttle_now)
-            narrow.add_row(*(node, who, kind, used, delay, change, throttle_now)[one_node:])
-        yield Fitted(table, name=1, narrow=Fitted(narrow, name=0 if one_node else 1))
+            narrow.add_row(*(node, who, kind, used, delay, change, throttle_now)[first_narrow:])
+        yield Fitted(table, name=1, narrow=Fitted(narrow, name=1 - first_narrow))
     if any(usage.held_back for usage in usages):
         yield Text(HELD_BACK, "dim")
     if any(usage.worse for usage in usages):

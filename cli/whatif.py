@@ -90,15 +90,15 @@ def whatif(
     outputs.check(*results.files)
     zone = zone_of(time_zone)
     kafka = followed(release_of(kafka_version))
-    tried = read_candidates(candidates)
+    candidate_rules = read_candidates(candidates)
     modes = {"open": Mode.OPEN_LOOP, "closed": Mode.CLOSED_LOOP}
     if decided:
-        answer = question.what_was_decided(folder, tried, zone=zone)
+        answer = question.what_was_decided(folder, candidate_rules, zone=zone)
     else:
         with outputs.bar("replaying") as progress:
             answer = question.what_if(
                 folder,
-                tried,
+                candidate_rules,
                 modes[mode],
                 engine=EngineChoice(engine),
                 zone=zone,

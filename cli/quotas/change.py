@@ -98,7 +98,7 @@ class EntityOptions:
     ] = False
 
     @property
-    def named(self) -> bool:
+    def is_used(self) -> bool:
         """True if any of the options is set."""
         return self != EntityOptions()
 
@@ -139,7 +139,7 @@ def set_(
         ),
     ] = None,
     *,
-    whom: EntityOptions,
+    named_entity: EntityOptions,
     file: _File = None,
     measure_only: Annotated[
         bool,
@@ -164,15 +164,15 @@ def set_(
     """
     from quotascope.quotas import InvalidQuotas, QuotaSet, altered, merged, read_quotas
 
-    altered_quotas: Callable[[QuotaSet], QuotaSet]
-    if file is not None and (values or whom.named or measure_only):
+    alter: Callable[[QuotaSet], QuotaSet]
+    if file is not None and (values or named_entity.is_used or measure_only):
         raise typer.BadParameter("--file takes neither values nor an entity nor --measure-only")
     if file is not None:
-        altered_quotas = partial(merged, additions=read_quotas(file))
+        alter = partial(merged, additions=read_quotas(file))
     elif measure_only:
-        altered_quotas = _measure_only(whom, values or [])
+        alter = _unreached_limits_setter(named_entity, values or [])
     else:
-        entity, numbers = whom.entity(), _parse_values(values or [])
+        entity, numbers = named_entity.entity(), _parse_values(values or [])
         _refuse_principal(entity)
         try:
             altered(QuotaSet(), entity=entity, values=numbers)
@@ -183,12 +183,12 @@ def set_(
         def with_values(old: QuotaSet) -> QuotaSet:
             return altered(old, entity=_real_entity(entity, old), values=numbers)
 
-        altered_quotas = with_values
+        alter = with_values
     settings = sources.configuration(log_level="error")
-    _alter(
+    _change_quotas(
         settings,
         running.target(),
-        altered_quotas,
+        alter,
         max_rows=top,
         apply=apply,
         json=json,
@@ -204,7 +204,7 @@ def remove(
     ] = None,
     *,
     all_: Annotated[bool, typer.Option("--all", help="All quotas of this entity.")] = False,
-    whom: EntityOptions,
+    named_entity: EntityOptions,
     file: _File = None,
     apply: options.Apply = False,
     top: options.Top = 20,
@@ -220,24 +220,24 @@ def remove(
     from quotascope.quotas import QuotaSet, read_quotas, without, without_all
 
     if file is not None:
-        if keys or whom.named or all_:
+        if keys or named_entity.is_used or all_:
             raise typer.BadParameter("--file takes neither keys nor an entity nor --all")
         removed = read_quotas(file)
 
-        def altered_quotas(old: QuotaSet) -> QuotaSet:
+        def alter(old: QuotaSet) -> QuotaSet:
             real = {_real_entity(entity, old): values for entity, values in removed.items()}
             return without_all(old, removed=QuotaSet(real))
     else:
         if bool(keys) == all_:
             raise typer.BadParameter("say which quotas: keys, or --all")
-        entity = whom.entity(may_be_empty=True)
+        entity = named_entity.entity(may_be_empty=True)
         _refuse_unknown_keys(entity, keys or ())
 
-        def altered_quotas(old: QuotaSet) -> QuotaSet:
+        def alter(old: QuotaSet) -> QuotaSet:
             return without(old, entity=_real_entity(entity, old), keys=None if all_ else tuple(keys or ()))
 
     settings = sources.configuration(log_level="error")
-    _alter(settings, running.target(), altered_quotas, max_rows=top, apply=apply, json=json)
+    _change_quotas(settings, running.target(), alter, max_rows=top, apply=apply, json=json)
 
 
 def _real_entity(entity: Entity, old: QuotaSet) -> Entity:
@@ -295,21 +295,21 @@ def _refuse_unknown_keys(entity: Entity, keys: Iterable[str]) -> None:
         raise InvalidQuotas(str(entity), wrong)
 
 
-def _measure_only(whom: EntityOptions, keys: list[str]) -> Callable[[QuotaSet], QuotaSet]:
+def _unreached_limits_setter(named_entity: EntityOptions, keys: list[str]) -> Callable[[QuotaSet], QuotaSet]:
     """
     Return a function that adds limits which no client reaches to quotas, so that Kafka measures the clients.
 
     Raises ``typer.BadParameter`` and ``InvalidQuotas``.
 
     Args:
-        whom: The options of the entity; all users if none is set.
+        named_entity: The options of the entity; all users if none is set.
         keys: The keys to set; all keys if empty.
 
     """
     from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity
     from quotascope.quotas import UNREACHED, QuotaSet, measure_only, number_text
 
-    entity = whom.entity() if whom.named else QuotaEntity(DEFAULT)
+    entity = named_entity.entity() if named_entity.is_used else QuotaEntity(DEFAULT)
     _refuse_principal(entity)
     if not isinstance(entity, QuotaEntity):
         raise typer.BadParameter("--measure-only is for users and client-ids")
@@ -317,7 +317,7 @@ def _measure_only(whom: EntityOptions, keys: list[str]) -> Callable[[QuotaSet], 
         raise typer.BadParameter("--measure-only chooses the values: name keys only")
     measure_only(QuotaSet(), entity, keys)  # before Kafka is asked
 
-    def measured(old: QuotaSet) -> QuotaSet:
+    def with_unreached_limits(old: QuotaSet) -> QuotaSet:
         for key, value in old.get(entity, {}).items():
             if key in (keys or UNREACHED):
                 typer.echo(
@@ -326,7 +326,7 @@ def _measure_only(whom: EntityOptions, keys: list[str]) -> Callable[[QuotaSet], 
                 )
         return measure_only(old, entity, keys or UNREACHED.keys())
 
-    return measured
+    return with_unreached_limits
 
 
 def _parse_values(arguments: Iterable[str]) -> dict[str, float]:
@@ -347,10 +347,10 @@ def _parse_values(arguments: Iterable[str]) -> dict[str, float]:
     return values
 
 
-def _alter(
+def _change_quotas(
     config: Config,
     exporter: HttpTarget | None,
-    altered_quotas: Callable[[QuotaSet], QuotaSet],
+    alter: Callable[[QuotaSet], QuotaSet],
     *,
     max_rows: int,
     apply: bool,
@@ -366,7 +366,7 @@ def _alter(
     Args:
         config: The connection to Kafka, and maybe sources.
         exporter: An exporter that reports the usage of entities; None to read the sources, if there are any.
-        altered_quotas: Function that returns the new quotas for the current ones.
+        alter: Function of the current quotas that returns the new ones.
         max_rows: Most affected entities that are shown.
         apply: Whether to make the change.
         json: Whether to print one document with the outcome, also after a failure.
@@ -383,15 +383,15 @@ def _alter(
     from . import misnamed_view
     from .change_view import Affected, as_json, overruled_changes, view
 
-    with admin(config) as opened:
-        old = QuotaSet.of(opened.describe_quotas())
-        new = altered_quotas(old)
+    with admin(config) as quota_admin:
+        old = QuotaSet.of(quota_admin.describe_quotas())
+        new = alter(old)
         _refuse_cut_names(new.keys() - old.keys())
         changes = difference(old, new)
-        _warn_of_unenforced(opened, changes)
+        _warn_of_unenforced(quota_admin, changes)
         snapshot = usage(config, exporter) if changes else None
         if snapshot is not None and exporter is not None:
-            refuse_other_cluster(opened.describe_cluster().cluster_id, exporter, snapshot)
+            refuse_other_cluster(quota_admin.describe_cluster().cluster_id, exporter, snapshot)
         affected = None if changes else Affected((), ())
         if snapshot is not None:
             clients = impacts(_with_cut_names(old), _with_cut_names(new), snapshot.measured)
@@ -400,7 +400,7 @@ def _alter(
         overruled = overruled_changes(changes, new)
         plan = as_json(changes, affected, max_rows, doubtful, connection, overruled) if json else None
         if not changes:
-            _end(plan, "nothing to change: the cluster has these quotas already")
+            _print_outcome(plan, "nothing to change: the cluster has these quotas already")
             return
         if plan is None:
             Console().print(view(changes, affected, max_rows, overruled))
@@ -408,18 +408,18 @@ def _alter(
         if never_reached and snapshot is not None:
             reached = reaching(changes, snapshot.measured)
             if reached:
-                _end(plan)
+                _print_outcome(plan)
                 raise InvalidQuotas("--measure-only", reached)
         if not apply:
-            _end(plan, "nothing was changed: pass --apply to change it")
+            _print_outcome(plan, "nothing was changed: pass --apply to change it")
             return
         try:
-            apply_changes(opened, changes)
+            apply_changes(quota_admin, changes)
         except NotApplied as error:
-            _end(plan, not_in_force=error.missing)
+            _print_outcome(plan, not_in_force=error.missing)
             raise
         plural = "" if len(changes) == 1 else "s"
-        _end(plan, f"applied and read back: {len(changes)} quota{plural}", not_in_force=())
+        _print_outcome(plan, f"applied and read back: {len(changes)} quota{plural}", not_in_force=())
 
 
 def _print_doubts(doubtful: Mapping[Entity, Misnamed], connection: Sequence[str]) -> None:
@@ -432,16 +432,18 @@ def _print_doubts(doubtful: Mapping[Entity, Misnamed], connection: Sequence[str]
         typer.echo()
 
 
-def _warn_of_unenforced(opened: QuotaAdmin, changes: Iterable[RuleChange]) -> None:
+def _warn_of_unenforced(quota_admin: QuotaAdmin, changes: Iterable[RuleChange]) -> None:
     """Print a warning for quotas to be set that the cluster's release stores and does not enforce."""
     from ..cluster import releases_of, warn_of_unenforced
 
     keys = [change.key for change in changes if change.new is not None]
     if keys:
-        warn_of_unenforced(releases_of(opened), keys)
+        warn_of_unenforced(releases_of(quota_admin), keys)
 
 
-def _end(plan: Mapping[str, object] | None, text: str = "", *, not_in_force: Sequence[str] | None = None) -> None:
+def _print_outcome(
+    plan: Mapping[str, object] | None, text: str = "", *, not_in_force: Sequence[str] | None = None
+) -> None:
     """
     Print the outcome of a change.
 

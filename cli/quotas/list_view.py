@@ -34,7 +34,7 @@ from ..usage_table import QUOTA, WIDEST, UsageBar
 from . import misnamed_view
 
 _BAR = 7
-_WHOM = len("5 <default> / <default>")
+_LEAST_RULE_WIDTH = len("5 <default> / <default>")
 """Least width of a rule, in columns of the terminal."""
 _MOST_NAMES = 100
 """Number of names that even the widest table has no room for."""
@@ -61,7 +61,7 @@ def as_table(rules: Sequence[RuleUsage], near_limit: float | None, teams: TeamFi
         return Text("no quota is configured: no client is limited")
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
     # in a narrow terminal the rule has its width before the names under it
-    table.add_column("rule", no_wrap=True, overflow="ellipsis", ratio=6, min_width=_WHOM)
+    table.add_column("rule", no_wrap=True, overflow="ellipsis", ratio=6, min_width=_LEAST_RULE_WIDTH)
     table.add_column("quota", max_width=QUOTA)
     table.add_column("limit", no_wrap=True, justify="right")
     if near_limit is not None:
@@ -76,7 +76,7 @@ def as_table(rules: Sequence[RuleUsage], near_limit: float | None, teams: TeamFi
             Text(rule.entity.rule),
             type_name(kind) if kind else "connect",
             amount(kind, rule.value),
-            *(() if near_limit is None else _use(rule, near_limit)),
+            *(() if near_limit is None else _usage_cells(rule, near_limit)),
             *(() if near_limit is None or teams is None else [_teams(rule, teams)]),
         )
     kinds = {QuotaType.of_quota_key(rule.key) for rule in rules}
@@ -96,11 +96,12 @@ def as_table(rules: Sequence[RuleUsage], near_limit: float | None, teams: TeamFi
     return Group(Constrain(Fitted(table), WIDEST), Text(f"{summary}\n{legend(kinds)}", "dim"))
 
 
-def _use(rule: RuleUsage, near_limit: float) -> Iterator[RenderableType]:
+def _usage_cells(rule: RuleUsage, near_limit: float) -> Iterator[RenderableType]:
     """Yield the cells of a rule's bar, percentage and names; unknown differs from zero and from unlimited."""
     if rule.fullest is None:
-        does_not_apply = rule.hits == () or rule.value == inf
-        style, used = "dim", NOT_APPLICABLE if does_not_apply else UNKNOWN_NUMBER
+        style, used = "dim", UNKNOWN_NUMBER
+        if rule.hits == () or rule.value == inf:
+            used = NOT_APPLICABLE
     else:
         pressure = rule.pressure or rule.fullest
         style, used = "green", percent(rule.fullest)
@@ -114,7 +115,7 @@ def _use(rule: RuleUsage, near_limit: float) -> Iterator[RenderableType]:
         yield Text("not visible here" if rule.hidden_on else UNKNOWN, "dim")
     elif rule.hits:
         yield Names(
-            _listed(
+            _first_names(
                 one_line(hit.ip) if isinstance(hit, IpUsage) else entity_name(hit.entity.user, hit.entity.client_id)
                 for hit in rule.hits
             ),
@@ -136,10 +137,10 @@ def _teams(rule: RuleUsage, teams: TeamFinder) -> RenderableType:
     if rule.hits is None:
         return Text(UNKNOWN, "dim")
     labels = (teams.label(hit.entity.user, hit.entity.client_id) for hit in rule.hits if not isinstance(hit, IpUsage))
-    return Names(_listed(map(team_words, labels)) or [NOT_APPLICABLE])
+    return Names(_first_names(map(team_words, labels)) or [NOT_APPLICABLE])
 
 
-def _listed(names: Iterable[str]) -> list[str]:
+def _first_names(names: Iterable[str]) -> list[str]:
     """Return the first `_MOST_NAMES` distinct names, and an ellipsis for others."""
     listed: dict[str, None] = {}
     for name in names:

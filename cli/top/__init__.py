@@ -74,18 +74,18 @@ def top(
 
     from ..teams import team_finder
     from ..terminal import can_redraw
-    from .show import print_once, reading, watch
+    from .show import open_reader, print_once, watch
 
     seconds = seconds_of(every, "--every")
     if seconds < _SHORTEST_SECONDS:
         raise typer.BadParameter(f"--every takes {_SHORTEST_SECONDS:g}s or more", param_hint="--every")
     settings = sources.configuration(log_level="error")
     configure_logs(settings.log)
-    source = reading(settings, running.target())
+    reader = open_reader(settings, running.target())
     console = Console(highlight=False)
     file = teams or settings.teams
     choices = Choices(order=sort, kind=kind, text=text, teams=None if file is None else team_finder(file))
     if can_redraw(console) and not json:
-        asyncio.run(watch(source, console, choices, seconds, running.target()))
+        asyncio.run(watch(reader, console, choices, seconds, running.target()))
     else:
-        asyncio.run(print_once(source, console, choices, running.target(), as_json=json))
+        asyncio.run(print_once(reader, console, choices, running.target(), as_json=json))

@@ -70,9 +70,10 @@ class Choices:
         """Return the choices after a key; an unknown key changes nothing."""
         if key == END:
             return replace(self, over=True)
-        return self._typed(key) if self.typing else self._commanded(key)
+        return self._after_text_key(key) if self.typing else self._after_command_key(key)
 
-    def _typed(self, key: str) -> Choices:
+    def _after_text_key(self, key: str) -> Choices:
+        """Return the choices after a key that changes the text, or ends typing."""
         if key == ENTER:
             return replace(self, typing=False)
         if key == ESCAPE:
@@ -83,7 +84,8 @@ class Choices:
             return replace(self, text=self.text + key, scrolled=0)
         return self
 
-    def _commanded(self, key: str) -> Choices:
+    def _after_command_key(self, key: str) -> Choices:
+        """Return the choices after a key that is a command, or scrolls."""
         match key:
             case "q":
                 return replace(self, over=True)
@@ -114,4 +116,5 @@ _Member = TypeVar("_Member", bound=str)
 
 
 def _after(members: tuple[_Member, ...], member: _Member) -> _Member:
+    """Return the next member; after the last one, the first."""
     return members[(members.index(member) + 1) % len(members)]

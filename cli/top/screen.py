@@ -64,27 +64,27 @@ def screen(
 ) -> RenderableType:
     """Return the contents of a terminal; ``problem`` is the reason why there are no newer values."""
     rows = chosen(snapshot, choices)
-    has_room = height >= _WITH_CLUSTER
-    fit = max(1, height - _LINES_AROUND - has_room)
-    top_row = min(choices.scrolled, max(0, len(rows) - fit))
-    table = entity_table(rows[top_row : top_row + fit], trails, width, snapshot, choices.teams)
+    cluster_lines = 1 if height >= _WITH_CLUSTER else 0
+    table_rows = max(1, height - _LINES_AROUND - cluster_lines)
+    top_row = min(choices.scrolled, max(0, len(rows) - table_rows))
+    table = entity_table(rows[top_row : top_row + table_rows], trails, width, snapshot, choices.teams)
     head = Text("quotascope top  ", "bold")
     of_type = chosen(snapshot, Choices(kind=choices.kind))
     head.append(summary(snapshot, of_type), "not bold")
     levels = _cut(Text("; ".join(_legend(width, choices)), "dim"))
     first = Usages(rows.columns, rows.rows[top_row : top_row + 1])
     of_cluster = [_cut(Text(one_line(cluster_sentence(usage)))) for usage in cluster_usages(snapshot, first)]
-    return Group(_cut(head), table, *of_cluster[:has_room], levels, _cut(_last_line(choices, problem)))
+    return Group(_cut(head), table, *of_cluster[:cluster_lines], levels, _cut(_last_line(choices, problem)))
 
 
 def _legend(width: int, choices: Choices) -> Iterator[str]:
-    if hint := without_teams(width, choices):
+    if hint := hint_of_teams(width, choices):
         yield hint
     if width >= _WITH_RULES:
         yield _LEVELS
 
 
-def without_teams(width: int, choices: Choices) -> str:
+def hint_of_teams(width: int, choices: Choices) -> str:
     """Return a hint if there are teams for which the terminal is too narrow, else an empty text."""
     return f"teams: needs {_WITH_TEAMS} columns" if choices.teams is not None and width < _WITH_TEAMS else ""
 
@@ -92,23 +92,22 @@ def without_teams(width: int, choices: Choices) -> str:
 def summary(snapshot: Snapshot, usages: Usages) -> str:
     """Return a line of sources, limited and throttled clients, and muted connections."""
     up = sum(source.up for source in snapshot.sources)
-    throttled = counted(throttled_clients(usages), "client")
-    limited = sum(usage.entity.limit_state is LimitState.LIMITED for usage in usages)
-    unknown = limits_unknown(usages)
-    gaps = f"; limits of {unknown} unknown" if unknown else ""
-    if snapshot.limits is None:
-        gaps = "; limits unknown"
-    if untimed := throttles_unknown(usages):
-        gaps += f"; throttle times of {untimed} unknown"
-    if snapshot.unsent:
-        gaps += f"; {snapshot.unsent} more, which the exporter did not send, unknown"
     unseen = unseen_clients(snapshot)
-    counts = f"{limited} limited, {throttled} throttled lately"
     if not snapshot.nodes or (unseen and not snapshot.measured):
         counts = "entities unknown"
-    if unseen:
-        gaps = f"; {unseen}{gaps}"
-    return f"sources up {up}/{len(snapshot.sources)}; {counts}; muted now {muted(snapshot)}{gaps}"
+    else:
+        limited = sum(usage.entity.limit_state is LimitState.LIMITED for usage in usages)
+        counts = f"{limited} limited, {counted(throttled_clients(usages), 'client')} throttled lately"
+    gaps = [unseen] if unseen else []
+    if snapshot.limits is None:
+        gaps.append("limits unknown")
+    elif without_limit := limits_unknown(usages):
+        gaps.append(f"limits of {without_limit} unknown")
+    if without_time := throttles_unknown(usages):
+        gaps.append(f"throttle times of {without_time} unknown")
+    if snapshot.unsent:
+        gaps.append(f"{snapshot.unsent} more, which the exporter did not send, unknown")
+    return "; ".join((f"sources up {up}/{len(snapshot.sources)}", counts, f"muted now {muted(snapshot)}", *gaps))
 
 
 def entity_table(

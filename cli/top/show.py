@@ -26,7 +26,7 @@ from ..cluster import report_errors
 from ..terminal import full_screen
 from .choices import END, Choices
 from .keyboard import listening
-from .screen import chosen, entity_table, screen, summary, without_teams
+from .screen import chosen, entity_table, hint_of_teams, screen, summary
 
 Read: TypeAlias = Callable[[], Awaitable[Observed]]
 """A function that reads the current state of the cluster. Raises ``ExporterError``."""
@@ -34,7 +34,7 @@ _NOTHING_PRESSED = ""
 
 
 @asynccontextmanager
-async def reading(config: Config, exporter: HttpTarget | None) -> AsyncIterator[Read]:
+async def open_reader(config: Config, exporter: HttpTarget | None) -> AsyncIterator[Read]:
     """Yield a function that reads the current state. Raises ``ConfigError`` and ``ClientError``."""
     if exporter is not None:
         yield lambda: read_exporter(exporter)
@@ -52,7 +52,7 @@ async def reading(config: Config, exporter: HttpTarget | None) -> AsyncIterator[
 
 
 async def print_once(
-    reading: AbstractAsyncContextManager[Read],
+    reader: AbstractAsyncContextManager[Read],
     console: Console,
     choices: Choices,
     exporter: HttpTarget | None = None,
@@ -60,7 +60,7 @@ async def print_once(
     as_json: bool = False,
 ) -> None:
     """Print a table, or JSON. Raises ``ExporterError``, and ``typer.Exit`` with 1 if a source could not be read."""
-    async with reading as read_state:
+    async with reader as read_state:
         snapshot, findings = await read_state()
     rows = chosen(snapshot, choices)
     if as_json:
@@ -79,14 +79,14 @@ async def print_once(
         if exporter is not None:
             show.recall(await read_recent(exporter))
         console.print(entity_table(rows, show.trails, console.width, snapshot, choices.teams))
-        if hint := without_teams(console.width, choices):
+        if hint := hint_of_teams(console.width, choices):
             console.print(hint)
     if report_errors(findings):
         raise typer.Exit(1)
 
 
 async def watch(
-    reading: AbstractAsyncContextManager[Read],
+    reader: AbstractAsyncContextManager[Read],
     console: Console,
     choices: Choices,
     every_seconds: float,
@@ -98,7 +98,7 @@ async def watch(
     Raises ``ExporterError`` if the first read fails. The screen shows the error of a later read; any other error ends
     the screen and is raised.
     """
-    async with reading as read_state:
+    async with reader as read_state:
         show = _Show(await read_state(), choices)
         if exporter is not None:
             show.recall(await read_recent(exporter))
@@ -131,7 +131,7 @@ class _Show:
         self.update(observed)
 
     def recall(self, recent: Mapping[tuple[str, str, str, str], Sequence[float | None]]) -> None:
-        """Begin with the minutes that an exporter remembers."""
+        """Begin the trails with the recent utilizations that an exporter remembers."""
         for usage in self.snapshot.measured:
             entity = usage.entity
             key = (entity.quota_type.label, entity.broker, entity.user, entity.client_id)

@@ -14,7 +14,7 @@ from rich.text import Text
 from tests.pipeline.recommend.advices import advice, recommendation
 
 from quotascope.cli import outputs
-from quotascope.cli.doctor import waiting
+from quotascope.cli.doctor import show_running_checks
 from quotascope.cli.errors import FileNotWritten
 from quotascope.cli.terminal import can_redraw, full_screen
 from quotascope.metrics.kafka.entities import QuotaEntity
@@ -140,6 +140,6 @@ def test_a_terminal_shows_what_is_waited_for(stream: io.StringIO, monkeypatch: p
     """A terminal shows on standard error what a command waits for; the log of a CI does not."""
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
-    with waiting() as progress:
+    with show_running_checks() as progress:
         progress(["kafka", "agents"])
     assert ("waiting for kafka, agents" in stream.getvalue()) is stream.isatty()

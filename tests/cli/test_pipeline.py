@@ -17,7 +17,7 @@ from tests.cli.conftest import Run
 from tests.pipeline.report.reader import Reader
 
 from quotascope.cli import options
-from quotascope.cli.ingest import seen_in
+from quotascope.cli.ingest import content_hint
 from quotascope.pipeline.errors import MissingExtra, NoTable, PipelineError
 from quotascope.pipeline.ingest import IngestOptions, IngestReport
 from quotascope.pipeline.runs import ingest as topic_runs
@@ -114,7 +114,7 @@ def test_broken_log_is_read_as_far_as_it_is_whole(tmp_path: Path, run: Run) -> N
 def test_a_pipe_is_not_read_again(tmp_path: Path) -> None:
     """A pipe is not read a second time to say what it holds: no process may write to it any more."""
     os.mkfifo(tmp_path / "pipe")
-    assert seen_in([str(tmp_path / "pipe"), "-"]) == ""
+    assert content_hint([str(tmp_path / "pipe"), "-"]) == ""
 
 
 @pytest.mark.slow

@@ -134,11 +134,11 @@ def test_no_name_can_forge_a_line_of_doctor(text: str) -> None:
 def test_exit_codes_of_doctor(severities: str, code: int, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worst severity decides, as in docs/guides/operation.md: 0 works, 1 shows less than it could, 2 fails."""
 
-    async def examined(*_: object) -> list[Finding]:
+    async def run_checks(*_: object) -> list[Finding]:
         parsed = map(FindingSeverity, severities.split())
         return [Finding(code="x", check="agents", severity=severity, text="") for severity in parsed]
 
-    monkeypatch.setattr(doctor, "examined", examined)
+    monkeypatch.setattr(doctor, "run_checks", run_checks)
     assert run("doctor", "--source", "jolokia=http://127.0.0.1:1/jolokia")[0] == code
 
 
