@@ -80,15 +80,15 @@ class Commands(Mapping[str, Command]):
     """The commands by name, in the order of the help; each is made when it is looked up."""
 
     def __init__(self) -> None:
-        self._made: dict[str, Command] = {}
+        self._loaded: dict[str, Command] = {}
 
     def __getitem__(self, name: str) -> Command:
         """Return a command. Raises ``KeyError`` for another name."""
-        if name not in self._made:
+        if name not in self._loaded:
             if name not in NAMES:
                 raise KeyError(name)
-            self._made[name] = _command(name)
-        return self._made[name]
+            self._loaded[name] = _command(name)
+        return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:
         return name in NAMES

@@ -103,15 +103,17 @@ async def build_collection(config: Config, *, watch: bool = False) -> AsyncItera
     Raises ``ConfigError`` and ``ClientError``.
     """
     # a command that reads pushes nothing
-    alone = with_source(config, _OF_READERS).model_copy(update={"otlp": None})
-    settings = loaded(alone if watch else _with_shorter_timeouts(alone))
+    without_push = with_source(config, _OF_READERS).model_copy(update={"otlp": None})
+    settings = loaded(without_push if watch else _with_shorter_timeouts(without_push))
     parts = build_parts(settings, open_admin=admin_of, read_terms=alert_terms, environ=os.environ)
     roster, refresh = Roster(parts.sources), LimitsRefresh(*parts.limits_reading)
     discovery = discovery_of(parts.config, parts.finders, roster)
-    refreshed: list[LimitsRefresh | Discovery] = [refresh] if discovery is None else [refresh, discovery]
-    if not watch:
-        await asyncio.gather(*(part.refresh() for part in refreshed))
-    tasks = [asyncio.create_task(part.run()) for part in refreshed if watch]
+    parts_to_refresh: list[LimitsRefresh | Discovery] = [refresh] if discovery is None else [refresh, discovery]
+    tasks: list[asyncio.Task[None]] = []
+    if watch:
+        tasks += [asyncio.create_task(part.run()) for part in parts_to_refresh]
+    else:
+        await asyncio.gather(*(part.refresh() for part in parts_to_refresh))
     timeout_seconds = config.collection.timeout_seconds
     cardinality = Cardinality(config.cardinality)
     collection = Collection(
@@ -119,7 +121,7 @@ async def build_collection(config: Config, *, watch: bool = False) -> AsyncItera
         refresh,
         cardinality=cardinality,
         own_health=lambda: OwnHealth(discoveries=() if discovery is None else (*discovery.health.values(),)),
-        # a source has half of this time: without a later collection, its answer has to come in this one
+        # a collection waits for half of this time for a source; if it is the only one, it needs all of the timeout
         patience_seconds=timeout_seconds if watch else 2 * timeout_seconds,
         shadows=Shadows(parts.shadows, config.shadow.max_entities, cardinality.allows),
         thresholds=parts.alert_terms.thresholds,

@@ -68,13 +68,13 @@ class Fitted:
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the table, or the blocks."""
         table = self.table
-        line = 0 if table.box is None else 1
-        between = table.padding[1] + table.padding[3] + line
-        min_width = sum(_least_width(column) + between - line for column in table.columns)
-        if min_width + line * (1 + len(table.columns)) <= options.max_width:
+        padding = table.padding[1] + table.padding[3]
+        width_of_cells = sum(_least_width(column) + padding for column in table.columns)
+        width_of_lines = 0 if table.box is None else 1 + len(table.columns)
+        if width_of_cells + width_of_lines <= options.max_width:
             yield table
             return
-        if self.dense and min_width <= options.max_width:
+        if self.dense and width_of_cells <= options.max_width:
             table.box = None
             yield table
             return
@@ -85,12 +85,13 @@ class Fitted:
             yield table.title
         for row in zip(*(column.cells for column in table.columns), strict=True):
             yield from self._block([_text(cell) for cell in row], options.max_width)
-        if line:
+        if table.box is not None:
             yield ""  # like the end of the table
         if table.caption is not None:
             yield table.caption
 
     def _block(self, cells: Sequence[Text], width: int) -> Iterator[RenderableType]:
+        """Yield the name of a row, and the other cells that are not empty, as many on a line as fit."""
         lines = [Text()]
         for column, cell in zip(self.table.columns, cells, strict=True):
             if column.no_wrap:
@@ -99,10 +100,11 @@ class Fitted:
                 yield cell
             elif cell:
                 head = " ".join(_text(column.header).plain.split())
-                named = Text(" ").join([*filter(None, [Text(head and f"{head}:")]), *cell.split("\n")])
-                if lines[-1] and lines[-1].cell_len + 3 + named.cell_len > width - 2:
+                words = [Text(f"{head}:")] if head else []
+                entry = Text(" ").join([*words, *cell.split("\n")])
+                if lines[-1] and lines[-1].cell_len + 3 + entry.cell_len > width - 2:
                     lines.append(Text())
-                lines[-1] = Text("   ").join(filter(None, (lines[-1], named)))
+                lines[-1] = Text("   ").join(filter(None, (lines[-1], entry)))
         yield Padding(Text("\n").join(lines), (0, 0, 0, 2))
 
 

@@ -165,14 +165,16 @@ def _fail_with_usage(error: Any) -> NoReturn:  # noqa: ANN401 typer's exceptions
     """End with the one form of all errors; without a command, with the help."""
     context = error.ctx
     if type(error).__name__ == "NoArgsIsHelpError":
-        # it asked for the help when it was made, which prints it, unless typer has no rich
+        # with rich, typer printed the help when it made the error; without, the help is its message
         if error.message:
             typer.echo(error.message, err=True)
         sys.exit(error.exit_code)
     cause = error.__cause__
-    ours = cause if isinstance(cause, InvalidInput) and cause.is_of_usage else None
-    # a list of problems has a line for each
-    first, *others = str(ours).splitlines() if ours else [" ".join(error.format_message().split())]
+    if isinstance(cause, InvalidInput) and cause.is_of_usage:
+        lines = str(cause).splitlines()  # a list of problems has a line for each
+    else:
+        lines = [" ".join(error.format_message().split())]
+    first, *others = lines
     message = _QUOTED.sub(r"\1\2", first).rstrip(".").removeprefix("Invalid value: ")
     path = "quotascope" if context is None else context.command_path
     _fail("\n".join([f"{message[:1].lower()}{message[1:]} ({path} --help)", *others]), error.exit_code)

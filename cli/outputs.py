@@ -153,7 +153,9 @@ def _finite(value: object) -> object:
         return [_finite(item) for item in value]
     if not isinstance(value, float) or isfinite(value):
         return value
-    return None if isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isnan(value):
+        return None
+    return "Infinity" if value > 0 else "-Infinity"
 
 
 @contextmanager

@@ -392,8 +392,10 @@ def _change_quotas(
         snapshot = usage(config, exporter) if changes else None
         if snapshot is not None and exporter is not None:
             refuse_other_cluster(quota_admin.describe_cluster().cluster_id, exporter, snapshot)
-        affected = None if changes else Affected((), ())
-        if snapshot is not None:
+        affected = None
+        if not changes:
+            affected = Affected((), ())
+        elif snapshot is not None:
             clients = impacts(_with_cut_names(old), _with_cut_names(new), snapshot.measured)
             affected = Affected(clients, ip_impacts(old, new, snapshot.nodes), snapshot.incomplete)
         doubtful = misnamed_view.of_changes(changes, old, snapshot)

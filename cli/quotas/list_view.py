@@ -98,10 +98,10 @@ def as_table(rules: Sequence[RuleUsage], near_limit: float | None, teams: TeamFi
 
 def _usage_cells(rule: RuleUsage, near_limit: float) -> Iterator[RenderableType]:
     """Yield the cells of a rule's bar, percentage and names; unknown differs from zero and from unlimited."""
-    if rule.fullest is None:
+    if rule.fullest is None and (rule.hits == () or rule.value == inf):
+        style, used = "dim", NOT_APPLICABLE
+    elif rule.fullest is None:
         style, used = "dim", UNKNOWN_NUMBER
-        if rule.hits == () or rule.value == inf:
-            used = NOT_APPLICABLE
     else:
         pressure = rule.pressure or rule.fullest
         style, used = "green", percent(rule.fullest)
