@@ -181,11 +181,11 @@ class Filling:
             labels = {**labels, "severity": settings.severity.value}
             wait, keep = settings.wait, settings.keep
         is_entity = labels["scope"] == "entity"
-        ours = {**site.labels, **(settings.labels if settings else {})}
+        added_labels = {**site.labels, **(settings.labels if settings else {})}
         if is_entity and site.has_teams:
-            ours["team"] = team_label(site.teams, ours.get("team"))
+            added_labels["team"] = team_label(site.teams, added_labels.get("team"))
         if labels["scope"] == "team":
-            ours.pop("team", None)  # the series has it
+            added_labels.pop("team", None)  # the series has it
         annotations = rule["annotations"]
         links = {
             "runbook_url": named_runbook_url(site, name, is_entity=is_entity),
@@ -197,7 +197,7 @@ class Filling:
             "expr": self.expression(rule["expr"]),
             "for": wait,
             **({} if keep is None else {"keep_firing_for": keep}),
-            "labels": {**labels, **{label: value for label, value in ours.items() if value}},
+            "labels": {**labels, **{label: value for label, value in added_labels.items() if value}},
             "annotations": {
                 "summary": annotations["summary"],
                 "description": self.description(annotations["description"]),
@@ -216,9 +216,13 @@ class Filling:
         return _filled(text, self._values | self._rounded).replace("\n", "")
 
     def _holds(self, terms: str) -> bool:
-        return all(
-            (term.removeprefix("not ") in self.names) != term.startswith("not ") for term in terms.split(", ") if term
-        )
+        """Return whether the site enables each alert that the terms name, and no alert after `not`."""
+        for term in filter(None, terms.split(", ")):
+            name = term.removeprefix("not ")
+            is_wanted = name == term
+            if (name in self.names) != is_wanted:
+                return False
+        return True
 
     def _owned_entities(self) -> str:
         entities = (_filled(part, self._values | values) for part, values in team_parts(self._site))

@@ -176,17 +176,17 @@ class KafkaPythonAdmin:
         with self._lock:
             manager = _manager(self._connected())
 
-            async def all_of_them() -> dict[int, _Value]:
+            async def ask_all() -> dict[int, _Value]:
                 deadline = time.monotonic() + seconds
                 if not {broker.node_id for broker in manager.cluster.brokers()}.issuperset(node_ids):
-                    # the library looks every five minutes only, and a broker was new or down when it did last
-                    look = manager.call_soon(manager.cluster.refresh_metadata)
+                    # the library refreshes its brokers every five minutes: one may be new, or was down at the last time
+                    refresh = manager.call_soon(manager.cluster.refresh_metadata)
                     with suppress(KafkaError):
-                        await manager.wait_for(look, _ONE_NODE_SECONDS * 1000)
+                        await manager.wait_for(refresh, _ONE_NODE_SECONDS * 1000)
                 pending = {node_id: manager.call_soon(ask, manager, node_id, deadline) for node_id in node_ids}
                 return {node_id: await answer for node_id, answer in pending.items()}
 
-            results: dict[int, _Value] = manager.run(all_of_them)
+            results: dict[int, _Value] = manager.run(ask_all)
             return results
 
     def describe_quorum_leader(self) -> int | None:

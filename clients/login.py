@@ -83,7 +83,7 @@ class Tokens:
         self._source = source
         self._clock = clock
         self._lock = threading.Lock()
-        self._given: Token | None = None
+        self._last_token: Token | None = None
         self._renew_at = -math.inf
 
     @property
@@ -100,7 +100,7 @@ class Tokens:
         Raises `CredentialsUnavailable`.
         """
         with self._lock:
-            token, now = self._given, self._clock()
+            token, now = self._last_token, self._clock()
             if token is not None and now < self._renew_at:
                 return token.value
             try:
@@ -116,7 +116,7 @@ class Tokens:
                     f"its token expired at {datetime.fromtimestamp(ends, UTC):%Y-%m-%dT%H:%M:%SZ}: "
                     "renew it, or set this machine's clock",
                 )
-            self._given, self._renew_at = token, -math.inf
+            self._last_token, self._renew_at = token, -math.inf
             if self._source.keeps and ends is not None:
                 self._renew_at = now + _RENEWED_AT * (ends - now)
             return token.value
@@ -124,7 +124,7 @@ class Tokens:
     def refused(self) -> str:
         """Drop the last token, which a broker refused. Return its claims, or an empty text if they cannot be read."""
         with self._lock:
-            token, self._given = self._given, None
+            token, self._last_token = self._last_token, None
             self._renew_at = -math.inf
         claims = _claims(token.value.reveal()) if token else {}
         claim_texts = (f"{name} {claims[name]}" for name in _SHOWN_CLAIMS if name in claims)

@@ -52,7 +52,7 @@ def waits(scope: Scope, *chosen: str) -> str:
 
 def of_jobs(view: View, *chosen: str) -> str:
     """Return the brokers' figures for the entities of the chosen jobs."""
-    return _any(both(view(*matchers), _jobs(on, chosen), on) for on, matchers in _SHAPES)
+    return _any_of(both(view(*matchers), _jobs(on, chosen), on) for on, matchers in _SHAPES)
 
 
 def behind(scope: Scope, view: View) -> str:
@@ -62,8 +62,8 @@ def behind(scope: Scope, view: View) -> str:
 
 def beside(scope: Scope, view: View, *chosen: str) -> str:
     """Return the brokers' figures with the labels of jobs' clients; none for clients that brokers do not measure."""
-    return _any(
-        _beside(scope, view(*matchers, _of(side)), on, (*chosen, _is(side)))
+    return _any_of(
+        _beside(scope, view(*matchers, _quota_types_of(side)), on, (*chosen, _clients_of(side)))
         for on, matchers in _SHAPES
         for side in _SIDES
     )
@@ -72,11 +72,13 @@ def beside(scope: Scope, view: View, *chosen: str) -> str:
 def seen_as(scope: Scope, *chosen: str) -> str:
     """Return a number of `SEEN_AS` for each client of the chosen jobs: brokers measure a user, client-id or pair."""
     views = [
-        _beside(scope, _present(scope, (*matchers, _of(side)), code), on, (*chosen, _is(side)))
+        _beside(
+            scope, _code_of_measured(scope, (*matchers, _quota_types_of(side)), code), on, (*chosen, _clients_of(side))
+        )
         for code, (on, matchers) in zip((3, 2, 1), _SHAPES, strict=True)
         for side in _SIDES
     ]
-    return _any([*views, _zero(scope, (), chosen)])
+    return _any_of([*views, _zero(scope, (), chosen)])
 
 
 def keyed(expression: str) -> str:
@@ -85,7 +87,8 @@ def keyed(expression: str) -> str:
     return f'label_join({expression}, "client", " / ", {names})'
 
 
-def _present(scope: Scope, matchers: tuple[str, ...], code: int) -> str:
+def _code_of_measured(scope: Scope, matchers: tuple[str, ...], code: int) -> str:
+    """Return a number for each entity that brokers measure."""
     return f"{code} + 0 * {grouped(utilization(scope, *matchers))}"
 
 
@@ -97,6 +100,7 @@ def _beside(scope: Scope, view: str, on: tuple[str, ...], chosen: tuple[str, ...
 
 
 def _zero(scope: Scope, on: tuple[str, ...], chosen: tuple[str, ...]) -> str:
+    """Return 0 for each client of the chosen jobs that has the labels in `on`."""
     return f"0 * {scope.by('max', _jobs(on, chosen), *CLIENT)}"
 
 
@@ -104,11 +108,11 @@ def _jobs(on: tuple[str, ...], chosen: tuple[str, ...]) -> str:
     return select(catalog.SPARK_THROTTLE_MAX_SECONDS, *chosen, *_named(on))
 
 
-def _of(side: str) -> str:
+def _quota_types_of(side: str) -> str:
     return f'quota_type=~"{_SIDES[side]}"'
 
 
-def _is(side: str) -> str:
+def _clients_of(side: str) -> str:
     return f'side="{side}"'
 
 
@@ -116,5 +120,5 @@ def _named(on: tuple[str, ...]) -> list[str]:
     return [f'{label}!=""' for label in on]
 
 
-def _any(expressions: Iterable[str]) -> str:
+def _any_of(expressions: Iterable[str]) -> str:
     return reduce(either, expressions)

@@ -289,5 +289,7 @@ def _steps(content: Content, item: Located, *, whole: bool, problems: Problems) 
         else:
             inner = [lowest + (highest - lowest) * share for share in shares]
         values = [lowest, *inner, highest]
-        return list(dict.fromkeys(map(float, map(round, values)))) if whole else values
+        if not whole:
+            return values
+        return list(dict.fromkeys(float(round(value)) for value in values))
     return []

@@ -190,6 +190,7 @@ def _clients(item: Located, place: str, known_as: Callable[[str], str], problems
 
 
 def _refuse_unknown(content: Content, place: str, allowed: tuple[str, ...], problems: Problems) -> None:
+    """Add a problem for each unknown key, which also names the place."""
     own = Problems()
     own.unknown_keys(content, allowed)
     problems.sentences += [sentence.replace("; ", f" under {place}; ", 1) for sentence in own.sentences]

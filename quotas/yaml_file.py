@@ -197,9 +197,8 @@ def load_all(text: str, subject: str, levels: Callable[[Mapping[str, str]], int 
     Args:
         text: a stream of YAML, or JSON.
         subject: what messages call it.
-        levels: by the keys of a document that have plain texts, how many of its levels are of interest: those below are
-            None then, and may be
-            anything; None for all.
+        levels: function of the keys of a document whose values are plain texts. It returns how many levels of the
+            document to read, None for all; a value below them may be anything, and becomes None.
 
     """
     with refusing(lambda problem: InvalidQuotas(subject, [problem])):

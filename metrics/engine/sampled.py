@@ -161,7 +161,7 @@ class SampledStat(Stat):
         return self._samples[self._current]
 
     def survey(self) -> None:
-        """Note what the windows have in common; called whenever one has begun."""
+        """Note the earliest start and the earliest last event of all windows; called after a window has begun."""
         if not self._samples:
             return
         oldest_ms = self._samples[0].start_ms

@@ -220,8 +220,8 @@ class Sensor:
         """
         Register all metrics of a compound statistic; those with names that this sensor has already are left out.
 
-        The statistic records with the config given here for good; its metrics are read with their own, which starts as
-        the same.
+        The statistic always records with this config. Its metrics are read with a config of their own, which is the
+        same at first.
 
         Args:
             stat: records the values.

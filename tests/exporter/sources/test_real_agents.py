@@ -45,9 +45,8 @@ async def table(source: Source) -> BeanTable:
         second = await source.read()
     finally:
         await source.close()
-    shared = set(first_table.layout.columns) & set(second.layout.columns)
-    again = {column: column for column in second.layout.columns}
-    assert all(again[column] is column for column in first_table.layout.columns if column in shared)
+    second_columns = {column: column for column in second.layout.columns}
+    assert all(second_columns[column] is column for column in first_table.layout.columns if column in second_columns)
     return second
 
 
