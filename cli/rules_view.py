@@ -58,9 +58,9 @@ def as_table(checked: Checked, file: str) -> RenderableType:
 
 def additions(checked: Checked) -> Iterator[str]:
     """Yield the changes to make, a line for each: a table would wrap it."""
-    if checked.allowed:
+    if checked.wrongly_excluded:
         yield "Remove these names from excludeObjectNames:"
-        yield from (f"  - {one_line(name)}" for name in checked.allowed)
+        yield from (f"  - {one_line(name)}" for name in checked.wrongly_excluded)
         yield ""
     if checked.object_names:
         yield "Add these names to includeObjectNames:"

@@ -85,7 +85,7 @@ class Checked:
     """YAML of rules that show all missing attributes; empty when nothing is missing."""
     object_names: tuple[str, ...] = ()
     """The names to add to ``includeObjectNames``."""
-    allowed: tuple[str, ...] = ()
+    wrongly_excluded: tuple[str, ...] = ()
     """The names to remove from ``excludeObjectNames``."""
 
     @property
@@ -95,7 +95,11 @@ class Checked:
 
 
 def check(config: AgentConfig) -> Checked:
-    """Return how much pages made by a configuration show. Raises ``ConfigError`` when its scrapes fail."""
+    """
+    Return the numbers that a configuration of an agent shows, and what to change in it to show all.
+
+    Raises ``ConfigError`` when scrapes with it fail.
+    """
     try:
         run = _run(config)
     except ConfigError as error:
@@ -103,7 +107,6 @@ def check(config: AgentConfig) -> Checked:
         raise ConfigError(config.file, [f"{place}{error.subject}: {problem}" for problem in error.problems]) from None
     missing = run.missing
     additions, object_names = _additions(config, missing) if missing else ("", ())
-    allowed = _excluding(config, missing)
     remarks = [*config.remarks]
     if run.repeated:
         remarks.append(
@@ -119,7 +122,7 @@ def check(config: AgentConfig) -> Checked:
         remarks=tuple(remarks),
         additions=additions,
         object_names=object_names,
-        allowed=allowed,
+        wrongly_excluded=_wrongly_excluded(config, missing),
     )
 
 
@@ -239,7 +242,7 @@ def _additions(config: AgentConfig, missing: Sequence[Attribute]) -> tuple[str, 
     return text, needed
 
 
-def _excluding(config: AgentConfig, missing: Sequence[Attribute]) -> tuple[str, ...]:
+def _wrongly_excluded(config: AgentConfig, missing: Sequence[Attribute]) -> tuple[str, ...]:
     """Return the excluded object names that match a bean with a missing attribute."""
     missing_ids = {id(attribute) for attribute in missing}
     beans = [reading for attribute, _, _, reading in readings() if id(attribute) in missing_ids]

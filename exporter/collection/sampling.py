@@ -171,13 +171,7 @@ class _Window:
 
         """
         if layout is not self._layout:
-            self._layout, self._rows, previous = layout, np.flatnonzero(bounds > 0), self._layout
-            # a copy, because carried arrays are not writable
-            places = self._places_of_rows = np.array(layout.carry(self._places_of_rows, previous, -1))
-            for row in self._rows[places[self._rows] < 0].tolist():
-                places[row] = self._places.setdefault(int(layout.serials[row]), len(self._places))
-            empty = np.full((_PARTS + 1, len(self._places) - self._parts.shape[1]), np.nan)
-            self._parts = np.hstack([self._parts, empty])
+            self._move_to(layout, bounds)
         rows = self._rows
         if not len(rows):
             return layout.absent
@@ -194,3 +188,14 @@ class _Window:
         if detailed is not None:
             greatest[~detailed] = np.nan
         return fixed(greatest)
+
+    def _move_to(self, layout: Layout, bounds: Floats) -> None:
+        """Find the places of the rows of another layout, and add a place for each new entity that has a bound."""
+        # a copy, because carried arrays are not writable
+        places_of_rows = np.array(layout.carry(self._places_of_rows, self._layout, -1))
+        rows = np.flatnonzero(bounds > 0)
+        for row in rows[places_of_rows[rows] < 0].tolist():
+            places_of_rows[row] = self._places.setdefault(int(layout.serials[row]), len(self._places))
+        added_places = len(self._places) - self._parts.shape[1]
+        self._parts = np.hstack([self._parts, np.full((_PARTS + 1, added_places), np.nan)])
+        self._layout, self._rows, self._places_of_rows = layout, rows, places_of_rows

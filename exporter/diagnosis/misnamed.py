@@ -14,7 +14,7 @@ from itertools import product
 from typing import Final, TypeAlias
 from weakref import WeakKeyDictionary
 
-from quotascope.metrics.kafka.entities import DEFAULT, Name, QuotaEntity, QuotaType, spelled
+from quotascope.metrics.kafka.entities import DEFAULT, Name, QuotaEntity, QuotaType, spelled, spelled_name
 from quotascope.quotas import DEFAULT_TEXT, Names, bare, differences, oddities, remove_command, set_command
 from quotascope.quotas import Entity as RuleEntity
 from quotascope.quotas.quota_set import CLIENT_ID, USER, names_of
@@ -253,19 +253,17 @@ class _Doubtful:
         return [name]
 
     def _client(self, entity: QuotaEntity, quota_type: QuotaType | None) -> Entity | None:
-        """Return a measured client of an entity; None if no name of the rule is similar to a measured one."""
+        """Return a measured client of an entity; None without one, or if no measured name is similar to the rule's."""
         return self._measured.client_of(entity, quota_type, self._similar) if self._similar else None
 
     def _reasons(self, meant: Sequence[Meant]) -> Iterator[str]:
         """Yield the differences from the entities that are meant, and the oddities of the names."""
-        own_names = names_of(self._entity)
+        own_names = _literal(self._entity)
         for kind in self._similar:
             for candidate in meant:
-                meant_name, name = names_of(candidate.entity)[kind], own_names[kind]
-                if isinstance(meant_name, str) and isinstance(name, str):
-                    yield from differences(name, meant_name, kind)
+                yield from differences(own_names[kind], _literal(candidate.entity)[kind], kind)
         for kind, name in self._defaults.items():
-            yield _IS_DEFAULT[kind].format(name=spelled(name, None).removeprefix("user "))
+            yield _IS_DEFAULT[kind].format(name=spelled_name(name))
         for odd in self._odd.values():
             yield from odd
 

@@ -156,21 +156,24 @@ _NUMBERS: Final[dict[Order, Callable[[Columns], Floats]]] = {
 """The numbers that orders sort by; NaN where there is none."""
 
 
-def _numbers_of(usages: Usages, order: Order) -> tuple[_Key, _Key]:
-    """Return two sort keys by the number of an order: 1 if it is missing and else 0, and the number or 0."""
-    numbers = _NUMBERS[order](usages.columns)[usages.rows]
-    return np.isnan(numbers).astype(np.int8), np.nan_to_num(numbers, nan=0.0)
+def _is_missing(usages: Usages, order: Order) -> _Key:
+    """Return a sort key that puts entities last whose number of an order is missing."""
+    return np.isnan(_NUMBERS[order](usages.columns)[usages.rows]).astype(np.int8)
+
+
+def _numbers(usages: Usages, order: Order) -> _Key:
+    """Return a sort key by the number of an order, the least first; a missing number counts as 0."""
+    return np.nan_to_num(_NUMBERS[order](usages.columns)[usages.rows], nan=0.0)
 
 
 def _fullest(usages: Usages) -> list[_Key]:
     """Return sort keys by utilization, then by throttle time, the greatest first."""
-    return [-_numbers_of(usages, Order.USED)[1], -_numbers_of(usages, Order.DELAY)[1]]
+    return [-_numbers(usages, Order.USED), -_numbers(usages, Order.DELAY)]
 
 
 def _greatest(usages: Usages, order: Order) -> list[_Key]:
-    """Return sort keys by quota type, which has its own unit, then by the number of an order: missing ones last."""
-    is_missing, numbers = _numbers_of(usages, order)
-    return [_types(usages), is_missing, -numbers]
+    """Return sort keys by quota type, as each has its own unit, then by the number of an order, the greatest first."""
+    return [_types(usages), _is_missing(usages, order), -_numbers(usages, order)]
 
 
 def _types(usages: Usages) -> _Key:
@@ -207,11 +210,11 @@ def _levels(usages: Usages) -> _Key:
 _KEYS: Final[dict[Order, Callable[[Usages, float], list[_Key]]]] = {
     Order.URGENCY: lambda usages, near_limit: [-urgency(usages.columns, near_limit)[usages.rows], _referring(usages)],
     Order.USED: lambda usages, _: _fullest(usages),
-    Order.DELAY: lambda usages, _: [*_fullest(usages)[::-1], _referring(usages)],
+    Order.DELAY: lambda usages, _: [-_numbers(usages, Order.DELAY), -_numbers(usages, Order.USED), _referring(usages)],
     Order.NAME: lambda usages, _: [_names(usages)],
     Order.USAGE: lambda usages, _: _greatest(usages, Order.USAGE),
     Order.LIMIT: lambda usages, _: _greatest(usages, Order.LIMIT),
-    Order.TOKENS: lambda usages, _: [*_numbers_of(usages, Order.TOKENS)],
+    Order.TOKENS: lambda usages, _: [_is_missing(usages, Order.TOKENS), _numbers(usages, Order.TOKENS)],
     Order.LEVEL: lambda usages, _: [_levels(usages), _names(usages)],
     Order.TYPE: lambda usages, _: [_types(usages), *_fullest(usages)],
     Order.BROKER: lambda usages, _: [_nodes(usages), *_fullest(usages)],

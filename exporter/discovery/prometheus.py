@@ -13,7 +13,7 @@ from ..config import PrometheusConfig
 from ..errors import DiscoveryError, SourceError, SourceUnreadable
 from ..sources.dialects import TextDialect
 from ..sources.prometheus_live import NAMES_SECONDS, LivePrometheus, PrometheusNodeSource, PrometheusReading
-from ..sources.prometheus_nodes import NodeSeries, doubling_labels, labelled_id, page_of_node, starts_of
+from ..sources.prometheus_nodes import NodeSeries, labelled_id, labels_of_duplicates, page_of_node, starts_of
 from ..sources.prometheus_text import TextReader
 from ..sources.source import NodeId, Source
 from ..threads import BlockingCalls
@@ -113,7 +113,7 @@ class PrometheusFinder:
         if unseen:
             problems.append(f"`nodes` names {shown(min(unseen))}, of which there is no series")
         for instance, node in reading.nodes.items():
-            if labels := doubling_labels(node):
+            if labels := labels_of_duplicates(node):
                 problems.append(_doubled(node, labels))
                 continue
             page_id = self._reported_id(node, reading)

@@ -166,11 +166,11 @@ class _Clients:
         self._index = {pair for user, client_id in names for pair in indexed(user, client_id)}
 
     def overlap(self, entity: Entity) -> bool:
-        """Return whether a client may be a client of the entity: equal in each name that both have."""
+        """Return whether the entity may count a client of the set: each name that both have is the same."""
         return not self._index.isdisjoint(overlapping(entity))
 
     def share_a_name(self, entity: Entity) -> bool:
-        """Return whether a client may be a client of the entity, and has the user or the client-id of the entity."""
+        """Return whether the entity may count a client of the set, and one name or more is the same."""
         return not self._index.isdisjoint(sharing(entity))
 
 

@@ -77,9 +77,9 @@ class Encoder:
         scoped = ScopeMetrics(scope=scope, metrics=[], schema_url="")
         whole = ResourceMetrics(resource=resource, scope_metrics=[scoped], schema_url=resource.schema_url)
         empty = encode_metrics(MetricsData([whole])).SerializeToString()
-        self._begun = partial(service.ExportMetricsServiceRequest.FromString, empty)
+        self._new_message = partial(service.ExportMetricsServiceRequest.FromString, empty)
         self._room = max_bytes - len(empty) - _LENGTHS
-        self._more = () if cluster is None else (("cluster", cluster),)
+        self._common_labels = () if cluster is None else (("cluster", cluster),)
         self._starts = starts
         self._layout = Layout(())
         self._tags: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ class Encoder:
 
         ``now_seconds`` is the Unix time that ages refer to.
         """
-        self._carry(snapshot.columns.layout, snapshot.callbacks.labels)
+        self._move_to(snapshot.columns.layout, snapshot.callbacks.labels)
         view, at_ns = Exposed(snapshot, now_seconds), unix_ns(snapshot.taken_at)
         by_labels, self._by_labels = self._by_labels, {}
         points_of_families = []
@@ -105,7 +105,7 @@ class Encoder:
             column, names = COLUMNS.get(family), label_names(family, snapshot)
             series: dict[bytes, float] = {}
             if column is not None:
-                series = self._of_entities(column, names, snapshot)
+                series = self._entity_series(column, names, snapshot)
             else:
                 for labels, value in view.rows_of(family):
                     if value is not None and isfinite(value):
@@ -122,7 +122,7 @@ class Encoder:
 
     def requests(self, all_points: Iterable[Points], at_ns: int) -> Iterator[PushRequest]:
         """Yield the requests that hold all points; ``at_ns`` is the Unix time at which they were read."""
-        message, count, room = self._begun(), 0, self._room
+        message, count, room = self._new_message(), 0, self._room
         for points in all_points:
             family = points.family
             described = otlp.Metric(name=otel_name(family), description=family.help, unit=ucum(family))
@@ -134,7 +134,7 @@ class Encoder:
                 stop = bisect_right(ends, ends[start] + room - around) - 1
                 if stop <= start and count:
                     yield PushRequest(message, count)
-                    message, count, room = self._begun(), 0, self._room
+                    message, count, room = self._new_message(), 0, self._room
                     continue
                 stop = max(stop, start + 1)
                 metric = message.resource_metrics[0].scope_metrics[0].metrics.add()
@@ -146,22 +146,19 @@ class Encoder:
         if count:
             yield PushRequest(message, count)
 
-    def _carry(self, layout: Layout, tags: tuple[str, ...]) -> None:
-        """
-        Bring the heads to the rows of another layout, but not those of entities made again.
-
-        An entity that was made again may have another rule.
-        """
+    def _move_to(self, layout: Layout, tags: tuple[str, ...]) -> None:
+        """Keep the heads of entities that have the same rule in another layout, and drop all heads for other tags."""
         if tags != self._tags:  # label names: old ones may never come back
             self._by_row, self._tags = {}, tags
         if layout is self._layout:
             return
-        rows = layout.unchanged_in(self._layout)  # -1 is the None that is appended
+        rows = layout.unchanged_in(self._layout)
+        # a changed entity has the row -1, at which the appended None stands
         by_row = {key: np.append(heads, [None])[rows] for key, heads in self._by_row.items()}
         self._by_row, self._layout = by_row, layout
 
-    def _of_entities(self, reader: PerEntity, names: tuple[str, ...], snapshot: Snapshot) -> dict[bytes, float]:
-        """Return the heads and values of entities. Of entities that share a series, the first one counts."""
+    def _entity_series(self, reader: PerEntity, names: tuple[str, ...], snapshot: Snapshot) -> dict[bytes, float]:
+        """Return the values of entities by their heads. Of entities that share a series, the first one counts."""
         layout, values = snapshot.columns.layout, reader.values(snapshot)
         part = reader.rows(layout)
         rows = np.flatnonzero(np.isfinite(values[part])) + part.start
@@ -180,7 +177,7 @@ class Encoder:
 
     def _head(self, names: Sequence[str], labels: Sequence[str]) -> bytes:
         """Return the start of a point with these labels; an empty label, which means an absent one, is left out."""
-        pairs = [*zip(names, labels, strict=True), *self._more]
+        pairs = [*zip(names, labels, strict=True), *self._common_labels]
         attributes = [KeyValue(key=name, value=AnyValue(string_value=encodable(text))) for name, text in pairs if text]
         point = otlp.NumberDataPoint(attributes=attributes)
         return otlp.Gauge(data_points=[point]).SerializeToString()

@@ -472,18 +472,20 @@ class _Counts(NamedTuple):
 
 def _count(grouping: Grouping, effects: _Effects) -> _Counts:
     """Count the evaluated entities, the throttled entities by change, and the unevaluated entities by reason."""
-    pools, codes = grouping.pool_of, effects.codes
-    pool_count, code_count = len(grouping.pools), 1 + len(_REASONS)
-    by_code = np.bincount((pools * code_count + codes)[codes >= 0], minlength=pool_count * code_count)
-    by_code = by_code.reshape(pool_count, code_count)
+    codes, pool_count = effects.codes, len(grouping.pools)
+
+    def counts_of(codes_of_entities: NDArray[np.int8], mask: Mask, code_count: int) -> NDArray[np.intp]:
+        """Return the number of masked entities by pool (rows) and code (columns)."""
+        cells = grouping.pool_of * code_count + codes_of_entities
+        return np.bincount(cells[mask], minlength=pool_count * code_count).reshape(pool_count, code_count)
+
+    by_code = counts_of(codes, codes >= 0, 1 + len(_REASONS))
     by_code[:, _REASON_CODES[UnevaluatedReason.FINER]] += np.bincount(grouping.divided, minlength=pool_count)
     evaluated = Counter(dict(zip(grouping.pools, by_code[:, 0].tolist(), strict=True)))
     unevaluated = Counter[_UnevaluatedKey]()
     for pool, reason in np.argwhere(by_code[:, 1:]).tolist():
         unevaluated[*grouping.pools[pool], _REASONS[reason]] = int(by_code[pool, 1 + reason])
-    change_count = 1 + len(ThrottleChange)
-    by_change = np.bincount((pools * change_count + effects.changes)[codes == 0], minlength=pool_count * change_count)
-    by_change = by_change.reshape(pool_count, change_count)
+    by_change = counts_of(effects.changes, codes == 0, 1 + len(ThrottleChange))
     by_change[:, _CHANGE_CODES[ThrottleChange.ENDED]] += np.bincount(effects.freed_pools, minlength=pool_count)
     changes = {
         pool: dict(zip(_CHANGE_CODES, counts[1:], strict=True))

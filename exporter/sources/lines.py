@@ -297,8 +297,8 @@ class PageLines:
         """
         return tuple(sorted(filter(self._is_tag, (self._client_labels or frozenset()) - self._tags)))
 
-    def forget(self, present: Iterable[SampleKey]) -> None:
-        """Forget lines that are not ``present`` any more, and the beans of the page that was read."""
+    def keep_only(self, present: Iterable[SampleKey]) -> None:
+        """Keep what is known of ``present`` lines, and forget all other lines and the beans of the page."""
         self._forms.forget_beans()
         if self._unplaced:
             present_keys = set(present)

@@ -253,13 +253,17 @@ def starts_of(node: NodeSeries) -> list[Series]:
     return [one for one in node.series if _is_start(one.labels.get(NAME, ""))]
 
 
-def doubling_labels(node: NodeSeries) -> list[str]:
-    """Return the labels of targets and servers by which a node has one series twice; empty if it has each once."""
-    first: dict[str, Labels] = {}
+def labels_of_duplicates(node: NodeSeries) -> list[str]:
+    """
+    Return the labels that tell two copies of a series of one node apart; empty if there are no copies.
+
+    Copies differ only in labels of the target or of the Prometheus server.
+    """
+    first_labels: dict[str, Labels] = {}
     for one in starts_of(node):
-        earlier = first.setdefault(one.labels.get(NAME, ""), one.labels)
+        first = first_labels.setdefault(one.labels.get(NAME, ""), one.labels)
         differing = sorted(
-            label for label in {*earlier, *one.labels} if earlier.get(label, "") != one.labels.get(label, "")
+            label for label in {*first, *one.labels} if first.get(label, "") != one.labels.get(label, "")
         )
         if differing and all(map(is_scrape_label, differing)):
             return differing

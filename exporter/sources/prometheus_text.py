@@ -299,7 +299,7 @@ class TextReader:
                 self._start(keys, long)
         self._keys = keys
         if self._lines is not None:
-            self._lines.forget(keys)
+            self._lines.keep_only(keys)
             self._unplaced = self._lines.unplaced_lines()
             self._labels = self._lines.labels_of_page()
             self._in_seconds = self._lines.in_seconds(keys)

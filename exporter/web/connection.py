@@ -354,12 +354,12 @@ def advice_of_files(connections: int) -> str:
     )
 
 
-def connections_within(connections: int) -> int:
+def provide_connections(connections: int) -> int:
     """
-    Return the number of connections that are wanted, or that the process can have.
+    Raise the soft limit of open files, up to the hard one (setrlimit(2)), as far as this many connections need.
 
-    Raises the soft limit of open files for them, up to the hard one (setrlimit(2)), and warns when there are
-    fewer: else idle connections take the last file, and the exporter neither answers nor reads a source.
+    Return the number of connections that the process can then have. If it is less, log a warning: with more, idle
+    connections would take the last file, and the exporter would neither answer nor read a source.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = 2 * connections

@@ -14,7 +14,7 @@ from ..config import ServerConfig
 from ..errors import CannotListen, os_reason
 from ..logs import RateLimitedLog
 from .access import AccessPolicy
-from .connection import ConnectionPool, HttpConnection, ServerLimits, connections_within
+from .connection import ConnectionPool, HttpConnection, ServerLimits, provide_connections
 from .settings import WatchedSettings, WebSettings
 
 log = structlog.get_logger()
@@ -34,7 +34,7 @@ class HttpServer:
     def __init__(self, config: ServerConfig, limits: ServerLimits | None = None) -> None:
         self._config = config
         self._limits = limits or ServerLimits(
-            connections=connections_within(config.max_connections), requests=config.max_requests
+            connections=provide_connections(config.max_connections), requests=config.max_requests
         )
         self._watched = WatchedSettings(config.web_config_file)
         self._settings = self._watched.now

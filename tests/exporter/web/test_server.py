@@ -20,7 +20,7 @@ from tests.exporter.web.serving import ASK, CLOSING, HASH, PASSWORD, connected, 
 from quotascope.exporter.config import Config, ServerConfig
 from quotascope.exporter.errors import CannotListen, ConfigError
 from quotascope.exporter.web import HttpServer
-from quotascope.exporter.web.connection import connections_within
+from quotascope.exporter.web.connection import provide_connections
 from quotascope.exporter.web.server import url_of
 
 
@@ -274,6 +274,6 @@ def test_connections_within_the_limit_of_files(
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
     monkeypatch.setattr(resource, "setrlimit", lambda _, pair: changed.append(pair))
     with capture_logs() as lines:
-        assert connections_within(512) == expected
+        assert provide_connections(512) == expected
     assert changed == raised
     assert bool(lines) is (expected < 512)
