@@ -83,9 +83,9 @@ def tame(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
 
 class LogWriter:
     """
-    A stream whose text is written by a thread of its own: a reader of the log that does not read holds no scrape up.
+    A stream that writes in a thread of its own, so that a scrape does not wait for a log that is not read.
 
-    What has no room any more is dropped and counted, and a line says so once there is room again.
+    Texts without room are dropped and counted, and a line says so once there is room again.
 
     Args:
         stream: The stream that gets the text; it may block.
@@ -124,7 +124,7 @@ class LogWriter:
         return self._stream.isatty()
 
     def close(self, seconds: float) -> None:
-        """Wait until all is written, but not longer than that; what comes later is written, too."""
+        """Wait for at most ``seconds`` until all texts are written. Later texts are written, too."""
         with self._changed:
             self._changed.wait_for(lambda: not self._waiting, seconds)
 
@@ -170,7 +170,7 @@ class _Forward(logging.Handler):
 
 class FailureLog:
     """
-    Logs what fails for a while: that it begins, and later another kind of reason, at most once a minute.
+    Logs when failures begin, and later a reason of another kind, at most once a minute.
 
     Reasons that differ in numbers only, such as ports and durations, are of one kind.
 
@@ -187,7 +187,7 @@ class FailureLog:
         self._logged_at = float("-inf")
 
     def fails(self, reason: str, **details: object) -> None:
-        """Log the reason if it is to be logged; ``details`` are part of the line."""
+        """Log the reason of a failure if it is the first one or of another kind; ``details`` are part of the line."""
         kind, now_seconds = _NUMBER.sub("#", reason), self._clock()
         is_first = self._kind is None
         if is_first or (kind != self._kind and now_seconds - self._logged_at >= _EVERY_SECONDS):
@@ -196,7 +196,7 @@ class FailureLog:
             self._kind, self._logged_at = kind, now_seconds
 
     def works(self) -> None:
-        """Let the next failure be a new one."""
+        """Note a success: the next failure is logged again."""
         self._kind = None
 
 
@@ -219,7 +219,7 @@ class RateLimitedLog:
         self._logged_at = float("-inf")
 
     def add(self, **details: object) -> None:
-        """Count the event; ``details`` are of this time, and part of the line if one is logged."""
+        """Count the event, and log it if the last line is a minute old; ``details`` are part of the line."""
         self._count += 1
         now_seconds = self._clock()
         if now_seconds - self._logged_at >= _EVERY_SECONDS:

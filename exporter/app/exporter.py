@@ -137,7 +137,7 @@ class Exporter:
             # last, because from now on collections wait for its first look
             discovery = discovery_of(parts.config, parts.finders, self._roster)
         old_discovery, self.parts = self._discovery, parts
-        await self._roster.fix(parts.sources)
+        await self._roster.replace_fixed(parts.sources)
         await self._swap_discovery(discovery)
         if parts.limits is not old_parts.limits:
             await self._background.stop("limits")
@@ -161,9 +161,9 @@ class Exporter:
             if old is not None:
                 self._past_discovery_errors |= {health.name: health.errors_total for health in old.health.values()}
             if new is not None:
-                new.count_on(self._past_discovery_errors)
+                new.continue_counts(self._past_discovery_errors)
             if new is None:
-                await self._roster.follow(())
+                await self._roster.replace_found(())
             elif old is not None:
                 new.resume(old)
         if new is not None and old is not None:

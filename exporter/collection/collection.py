@@ -206,7 +206,7 @@ class Collection:
         await self._place()
         await self._look_up_teams()
         reads = self._reads.so_far()
-        self._roster.note(reads)
+        self._roster.record(reads)
         snapshot = self._make_snapshot(reads, over=True, began=began)
         self.latest, self.latest_began = snapshot, began
         self._fresh_until = began + self._max_age_seconds
@@ -214,7 +214,7 @@ class Collection:
 
     def _tables(self) -> list[BeanTable]:
         """Return the tables that were read so far, one for each node."""
-        reads = self._roster.once_each(self._reads.so_far())
+        reads = self._roster.one_table_per_node(self._reads.so_far())
         return [source_read.table for source_read in reads if source_read.table is not None]
 
     async def _place(self) -> None:
@@ -251,7 +251,9 @@ class Collection:
 
         """
         limits, own_health, taken_at, boot_seconds = self._limits, self._own(), self._clock(), self._steady()
-        reads_by_node = [source_read.on_clock(taken_at, boot_seconds) for source_read in self._roster.once_each(reads)]
+        reads_by_node = [
+            source_read.on_clock(taken_at, boot_seconds) for source_read in self._roster.one_table_per_node(reads)
+        ]
         health = limits.health_on_clock(taken_at, boot_seconds)
         joined = replace(
             self._join.snapshot(reads_by_node, limits.limits, health, taken_at, boot_seconds),

@@ -28,7 +28,7 @@ _Section = TypeVar("_Section", bound=Section)
 _SOURCES: Final = "QUOTASCOPE_SOURCES"
 _PROMETHEUS: Final = "prometheus"
 _LONGEST: Final = 60
-_PLAINLY: Final = {
+_EXPECTATIONS: Final = {
     "int_parsing": "expected a whole number",
     "float_parsing": "expected a number",
     "bool_parsing": "expected true or false",
@@ -85,8 +85,16 @@ def filled(
     """
     Return the section with the values of a document and of overrides.
 
-    Raises ``ConfigError`` with all mistakes, those known as ``unknown`` first, then in the order of the file;
-    ``context`` is for the validators of the model.
+    Raises ``ConfigError`` with all mistakes, first those outside the file, then in the order of the file.
+
+    Args:
+        model: The type of the section.
+        document: The file that the values come from.
+        subject: The name of the file in messages.
+        overrides: Values that replace those of the file.
+        unknown: Sentences about names of variables that are not known.
+        context: Values for the validators of the model.
+
     """
     problems = [(0, text) for text in unknown]
     problems.extend((line, f"line {line}: {text}") for line, text in document.problems)
@@ -107,13 +115,16 @@ def filled(
 
 
 def _replaced(data: dict[str, Any], overrides: Iterable[Override]) -> dict[str, Any]:
+    """Return the data with the values of overrides; ``data`` itself and the sections in it stay as they are."""
     result = dict(data)
     for override in overrides:
         *parents, key = override.place
         section = result
         for parent in parents:
             below = section.get(parent)
-            section[parent] = section = dict(below) if isinstance(below, dict) else {}
+            copied = dict(below) if isinstance(below, dict) else {}
+            section[parent] = copied
+            section = copied
         section[key] = override.value
     return result
 
@@ -214,7 +225,7 @@ def _sentence(details: ErrorDetails, document: ConfigDocument, root: type[Sectio
         return f"{dotted(place)}: expected {_STRUCTURE[kind]}"
     expectation = details["msg"].partition(", unable to")[0]
     text = expectation.replace("Input should be", "expected", 1)
-    text = _PLAINLY.get(kind, text)
+    text = _EXPECTATIONS.get(kind, text)
     allowed = re.findall("'([^']*)'", text) if kind in {"literal_error", "enum"} else []
     close = difflib.get_close_matches(str(details["input"]), allowed, n=1)
     if not is_secret(place, root):
@@ -279,11 +290,7 @@ def section_at(place: Place, root: type[Section] = Config) -> type[Section] | No
 
 
 def is_secret(place: Place, root: type[Section] = Config) -> bool:
-    """
-    Return whether the value at a place must not be shown.
-
-    The field that it belongs to, alone or as an item of it, is secret or unknown.
-    """
+    """Return whether the value at a place must not be shown, because its field is secret, or is not known."""
     for end in range(len(place), 0, -1):
         key = place[end - 1]
         for section in sections_at(place[: end - 1], root):
@@ -297,20 +304,21 @@ def value_places(section: type[Section] = Config, place: tuple[str, ...] = ()) -
     """
     Yield the places of all values that a variable of the environment can set, in the order of declaration.
 
-    No place is in a list of sections.
+    Mappings and lists of sections have none.
     """
     for key, model_field in section.model_fields.items():
-        below = section_in(model_field.annotation)
-        kind = typing.get_origin(model_field.annotation)
-        if kind is dict:
+        subsection = section_in(model_field.annotation)
+        container = typing.get_origin(model_field.annotation)
+        if container is dict:
             continue
-        if below is None:
+        if subsection is None:
             yield (*place, key)
-        elif kind is not tuple:
-            yield from value_places(below, (*place, key))
+        elif container is not tuple:
+            yield from value_places(subsection, (*place, key))
 
 
 def _mentions(annotation: object, kind: type) -> bool:
+    """Return whether a type is this one, or one of its arguments mentions it: ``tuple[SecretStr, ...]``."""
     parts = typing.get_args(annotation)
     return annotation is kind or any(_mentions(part, kind) for part in parts)
 
@@ -323,15 +331,15 @@ class Loaded:
     contents: Mapping[Path, str] = field(default_factory=dict)
     """A digest of each file that the configuration names; empty for one that cannot be read."""
 
-    def same(self, old_loaded: Loaded, ours: object, theirs: object) -> bool:
+    def same(self, old_loaded: Loaded, part: object, old_part: object) -> bool:
         """
-        Return whether a part of this configuration equals one of an earlier one.
+        Return whether a part of this configuration equals that of an earlier one.
 
         The files that it names must have the same content, too.
         """
-        if ours != theirs:
+        if part != old_part:
             return False
-        return all(self.contents.get(path) == old_loaded.contents.get(path) for path in files_in(ours))
+        return all(self.contents.get(path) == old_loaded.contents.get(path) for path in files_in(part))
 
 
 def loaded(config: Config) -> Loaded:

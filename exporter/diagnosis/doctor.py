@@ -36,7 +36,7 @@ from .probes import clocks, listening, memory_findings, receiver
 log = structlog.get_logger()
 
 Look: TypeAlias = Callable[[], Awaitable[Iterable[Finding]]]
-"""Makes the findings of one check. Raises ``ExporterError`` or ``ClientError`` when there can be none."""
+"""Function that returns the findings of one check; raises ``ExporterError`` or ``ClientError`` when there are none."""
 Progress: TypeAlias = Callable[[Sequence[str]], None]
 """Callback that gets the checks that have not ended yet."""
 _Value = TypeVar("_Value")
@@ -91,13 +91,12 @@ def checks_of(
         answers = await evidence.cluster()
         return [Catalog.NO_ADMIN_API.found()] if not answers else reachability(answers)
 
-    async def of_cluster(view: Callable[[ClusterAnswers], Iterable[Finding]]) -> Iterable[Finding]:
+    async def cluster_check(view: Callable[[ClusterAnswers], Iterable[Finding]]) -> Iterable[Finding]:
         answers = await evidence.answers()
         return () if answers is None else view(answers)
 
     async def discovery() -> Iterable[Finding]:
-        is_configured = config.finds_nodes
-        return discovery_findings(await evidence.snapshot()) if is_configured else ()
+        return discovery_findings(await evidence.snapshot()) if config.finds_nodes else ()
 
     async def agents() -> Iterable[Finding]:
         snapshot = await evidence.snapshot()
@@ -106,26 +105,26 @@ def checks_of(
     async def quotas() -> Iterable[Finding]:
         return quota_findings(await evidence.snapshot())
 
-    async def of_nodes() -> Iterable[Finding]:
+    async def clock_check() -> Iterable[Finding]:
         return await clocks([*config.agents, *await evidence.nodes()])
 
-    async def of_certificates() -> Iterable[Finding]:
+    async def certificate_check() -> Iterable[Finding]:
         return await certificates(config, await evidence.nodes())
 
-    async def of_files() -> Iterable[Finding]:
+    async def secret_check() -> Iterable[Finding]:
         return secrets(config)
 
     checks: dict[str, Look] = {
         "kafka": kafka,
-        "permissions": lambda: of_cluster(permissions),
+        "permissions": lambda: cluster_check(permissions),
         "discovery": discovery,
         "agents": agents,
         "quotas": quotas,
-        "replication": lambda: of_cluster(replication),
-        "windows": lambda: of_cluster(lambda answers: windows(answers, config.collection, scraped_every_seconds)),
-        "clocks": of_nodes,
-        "certificates": of_certificates,
-        "secrets": of_files,
+        "replication": lambda: cluster_check(replication),
+        "windows": lambda: cluster_check(lambda answers: windows(answers, config.collection, scraped_every_seconds)),
+        "clocks": clock_check,
+        "certificates": certificate_check,
+        "secrets": secret_check,
         "listening": lambda: listening(config.server),
         "memory": partial(_memory, evidence),
     }
@@ -178,7 +177,7 @@ class Evidence:
         return await self._once("cluster", self._ask)
 
     async def answers(self) -> ClusterAnswers | None:
-        """Return the answers as ``cluster`` does, but None when asking failed, which the check of Kafka reports."""
+        """Return the answers as ``cluster`` does, but None after an error, which the check `kafka` reports."""
         try:
             return await self.cluster()
         except (ClientError, ConfigError):
@@ -210,6 +209,7 @@ class Evidence:
             await close()
 
     async def _once(self, name: str, make: Callable[[], Coroutine[object, object, _Value]]) -> _Value:
+        """Return what ``make`` makes, which runs once for all callers, and to its end when a caller is canceled."""
         if name not in self._tasks:
             self._tasks[name] = asyncio.create_task(make())
         value: _Value = await asyncio.shield(self._tasks[name])
@@ -241,7 +241,8 @@ class Evidence:
         limits = answers.limits(now_seconds) if answers else None
         health = LimitsHealth(configured=self.config.kafka is not None, read_at=None if limits is None else now_seconds)
         self.reads = [
-            source_read.on_clock(now_seconds, steady_seconds) for source_read in roster.once_each(reads.so_far())
+            source_read.on_clock(now_seconds, steady_seconds)
+            for source_read in roster.one_table_per_node(reads.so_far())
         ]
         joined = replace(Join().snapshot(self.reads, limits, health, now_seconds), thresholds=self._thresholds)
         capped = Cardinality(self.config.cardinality).apply(joined)

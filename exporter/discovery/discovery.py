@@ -23,7 +23,7 @@ from .kafka import KafkaFinder
 from .ports import PortSearch
 from .prometheus import PrometheusFinder
 from .roster import Roster
-from .target import Finder, FoundNodes, NodeTarget, confirmed, merged, source_of
+from .target import Finder, FoundNodes, NodeTarget, confirmed_ids, merged, source_of
 
 log = structlog.get_logger()
 
@@ -35,8 +35,7 @@ class Discovery:
     """
     Runs finders side by side.
 
-    A finder that fails keeps what it found last; that is logged when it begins and when it ends. ``clock`` gives Unix
-    time in seconds.
+    After a finder failed, the nodes that it found last are kept; the log has when failures begin and when they end.
 
     Args:
         finders: Ways of finding nodes; of two that name the same address the first counts.
@@ -69,28 +68,28 @@ class Discovery:
         """The state of each finder, by its name."""
         self.failures = {name: FailureLog("discovery fails") for name in self.health}
         """The log of failures of each finder, by its name."""
-        self._following = asyncio.Lock()
+        self._updating = asyncio.Lock()
         roster.settled.clear()
         self._settle()
 
     async def run(self, pause: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
         """Look until canceled."""
 
-        async def follow(finder: Finder) -> None:
+        async def repeat(finder: Finder) -> None:
             while True:
                 await self._refresh(finder)
                 await pause(finder.interval_seconds)
 
         async with asyncio.TaskGroup() as tasks:
             for finder in self._finders:
-                tasks.create_task(follow(finder))
+                tasks.create_task(repeat(finder))
 
     async def refresh(self) -> None:
         """Look once. A failure is remembered in ``health``, not raised."""
         await asyncio.gather(*map(self._refresh, self._finders))
 
-    def count_on(self, errors: Mapping[str, int]) -> None:
-        """Continue the error counts of earlier finders, by the name of the finder."""
+    def continue_counts(self, errors: Mapping[str, int]) -> None:
+        """Continue the error counts of earlier finders; ``errors`` has them by the name of the finder."""
         for name in self.health.keys() & errors.keys():
             self.health[name] = replace(self.health[name], errors_total=errors[name])
 
@@ -98,7 +97,7 @@ class Discovery:
         """
         Take over from another discovery of the same roster that has ended.
 
-        Nodes that finders of the same name found stay until they have looked again.
+        Nodes that a finder of the other discovery found stay until the finder of the same name has looked.
         """
         for name in self.health.keys() & predecessor.health.keys():
             self.health[name], self.failures[name] = predecessor.health[name], predecessor.failures[name]
@@ -109,13 +108,13 @@ class Discovery:
         """
         Read the found nodes with other settings, or beside other configured sources.
 
-        ``renew`` makes all their sources again. When one of them cannot be made, those that are read stay until the
-        next look.
+        ``renew`` makes all their sources again. When one of them cannot be made, the present ones stay until the next
+        look.
         """
-        async with self._following:
+        async with self._updating:
             self._fixed, self._common = fixed, common
             try:
-                await self._have(self.found_nodes, renew=renew)
+                await self._update_roster(self.found_nodes, renew=renew)
             except ConfigError as error:
                 log.warning("found sources cannot be made", error=str(error))
 
@@ -128,9 +127,9 @@ class Discovery:
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 nodes = await finder.find()
-            async with self._following:
+            async with self._updating:
                 nodes_by_finder = {**self.found_nodes, finder.name: nodes}
-                await self._have(nodes_by_finder, renew=False)
+                await self._update_roster(nodes_by_finder, renew=False)
                 self.found_nodes = nodes_by_finder
             self._succeeded(finder.name, nodes)
         except TimeoutError:
@@ -142,15 +141,15 @@ class Discovery:
             self._failed(finder, f"unexpected {type(error).__name__}: {error}")
         self._settle()
 
-    async def _have(self, nodes_by_finder: Mapping[str, FoundNodes], *, renew: bool) -> None:
-        """Let the roster read the nodes that the finders found. Raises what the roster raises."""
+    async def _update_roster(self, nodes_by_finder: Mapping[str, FoundNodes], *, renew: bool) -> None:
+        """Let the roster read the nodes that the finders found. Raises ``ConfigError``."""
         nodes = [nodes_by_finder[finder.name] for finder in self._finders if finder.name in nodes_by_finder]
         targets = [target for nodes_of_finder in nodes for target in nodes_of_finder.targets]
         sources = [source for nodes_of_finder in nodes for source in nodes_of_finder.sources]
-        await self._roster.follow(
+        await self._roster.replace_found(
             [*merged(self._fixed, targets, self._common), *sources],
             renew=renew,
-            confirmed=confirmed(self._fixed, targets),
+            confirmed=confirmed_ids(self._fixed, targets),
         )
 
     def _succeeded(self, name: str, nodes: FoundNodes) -> None:
@@ -219,7 +218,7 @@ def discovery_of(config: Config, finders: Sequence[Finder], roster: Roster) -> D
 
 
 def check_found_sources(config: Config) -> None:
-    """Raise ``ConfigError`` now, and not with the first found node, when sources of found nodes cannot be made."""
+    """Raise ``ConfigError`` when sources cannot be made of found nodes, before a node is found."""
     if not config.discovery.wanted:
         return
     example = NodeTarget(url="https://node.invalid/", name="discovery.source")

@@ -64,7 +64,7 @@ class FileFinder:
         self._calls = BlockingCalls("quotascope-files", DiscoveryError)
 
     async def find(self) -> FoundNodes:
-        """Return the targets of all files. Raises ``DiscoveryError`` while an earlier look still waits for one."""
+        """Return the targets of all files. Raises ``DiscoveryError`` while an earlier look still waits for a file."""
         return await self._calls.run(self._find)
 
     async def close(self) -> None:
@@ -78,7 +78,7 @@ class FileFinder:
             paths |= dict.fromkeys(matching)
             if not matching:
                 problems.append(f"{pattern}: there is no such file")
-        self._seen = {path: self._looked_at(path) for path in paths}
+        self._seen = {path: self._look_at(path) for path in paths}
         targets: list[NodeTarget] = []
         for path, seen in self._seen.items():
             if seen.problem is not None:
@@ -96,7 +96,8 @@ class FileFinder:
             problems[_MOST_PROBLEMS:] = [f"and {len(problems) - _MOST_PROBLEMS} more"]
         return FoundNodes(targets=tuple(targets), problem="; ".join(problems) or None)
 
-    def _looked_at(self, path: str) -> _Seen:
+    def _look_at(self, path: str) -> _Seen:
+        """Return the content of a file; after an error, the targets of the last look with the problem."""
         previous = self._seen.get(path)
         try:
             stat = Path(path).stat()
@@ -167,7 +168,7 @@ def parse(name: str, text: str) -> list[FileTarget]:
     targets: list[FileTarget] = []
     for number, group in enumerate(document, 1):
         try:
-            targets.extend(_of_group(group))
+            targets.extend(_targets_of(group))
         except ValueError as error:
             raise ValueError(f"group {number}: {error}") from None
         if len(targets) > MAX_TARGETS:
@@ -175,7 +176,8 @@ def parse(name: str, text: str) -> list[FileTarget]:
     return targets
 
 
-def _of_group(group: object) -> Iterator[FileTarget]:
+def _targets_of(group: object) -> Iterator[FileTarget]:
+    """Yield the targets of a group. Raises ``ValueError`` for anything unexpected."""
     if not isinstance(group, dict) or not group.keys() <= {"targets", "labels"}:
         raise ValueError("expected `targets` and perhaps `labels`, and nothing else")
     labels = group.get("labels") or {}

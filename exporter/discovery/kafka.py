@@ -37,8 +37,8 @@ class KafkaFinder:
     Args:
         config: Addresses of agents, and of controllers in clusters that do not report them.
         admin: The cluster.
-        search: Finds the agents where the configuration does not say where they answer.
         clock: A steady time in seconds.
+        search: Finds the addresses of agents; None if the configuration has them.
 
     """
 
@@ -53,7 +53,7 @@ class KafkaFinder:
     ) -> None:
         self._config = config
         self._search = search
-        self._listed = [_listed(text) for text in config.controllers]
+        self._listed_controllers = [_listed_controller(text) for text in config.controllers]
         self.interval_seconds = config.refresh_interval_seconds
         self._admin = admin
         self._clock = clock
@@ -66,7 +66,7 @@ class KafkaFinder:
             nodes = await self._calls.run(self._find)
         except ClientError as error:
             raise DiscoveryError(str(error)) from error
-        return nodes if self._search is None else await self._search.located(nodes)
+        return nodes if self._search is None else await self._search.locate(nodes)
 
     async def close(self) -> None:
         """End the connection."""
@@ -81,18 +81,19 @@ class KafkaFinder:
                 self._brokers_seen.see(node.node_id, node, now_seconds)
             self._brokers_seen.expire(now_seconds)
             brokers = self._brokers_seen.values()
-        controllers = [*self._controllers(brokers, problems), *self._listed]
+        controllers = [*self._controllers(brokers, problems), *self._listed_controllers]
         targets = tuple(self._targets(brokers, controllers, problems))
         return FoundNodes(targets=targets, problem="; ".join(problems) or None)
 
     def _controllers(self, brokers: Sequence[Node], problems: list[str]) -> Sequence[Node]:
+        """Return the controllers whose addresses the cluster reports; add a problem about the others."""
         try:
             answer = self._admin.describe_voters()
         except ClientError as error:
-            if not self._listed:
+            if not self._listed_controllers:
                 problems.append(f"the controllers cannot be found: {error}")
             return ()
-        reachable = {node.node_id for node in (*brokers, *answer.nodes, *self._listed)}
+        reachable = {node.node_id for node in (*brokers, *answer.nodes, *self._listed_controllers)}
         unknown = sorted(set(answer.node_ids) - reachable)
         if unknown:
             problems.append(
@@ -107,7 +108,7 @@ class KafkaFinder:
         """
         Yield a target for each node, only one for a node that is both broker and controller.
 
-        A host or rack that cannot be part of a URL is a problem.
+        Add a problem for a node whose host or rack cannot be part of a URL.
         """
         url = NODE if self._search is not None else self._config.url
         seen: set[int] = set()
@@ -119,9 +120,9 @@ class KafkaFinder:
                 if node.node_id in seen:
                     continue
                 seen.add(node.node_id)
-                bare = ":" in node.host and not node.host.startswith("[")
+                needs_brackets = ":" in node.host and not node.host.startswith("[")  # an IPv6 address
                 values = {
-                    "host": f"[{node.host}]" if bare else node.host,
+                    "host": f"[{node.host}]" if needs_brackets else node.host,
                     "node_id": str(node.node_id),
                     "rack": node.rack or "",
                 }
@@ -131,8 +132,8 @@ class KafkaFinder:
                     problems.append(f"node {node.node_id}: {shown(error)}")
 
 
-def _listed(text: str) -> Node:
-    """Return a controller as configured: ``NODE_ID@HOST``, with a port that is ignored."""
+def _listed_controller(text: str) -> Node:
+    """Return a configured controller of the form ``NODE_ID@HOST``; a port after it is ignored."""
     node_id, _, address = text.partition("@")
     bracket = address.rfind("]")
     host = address[: bracket + 1] or address.partition(":")[0]

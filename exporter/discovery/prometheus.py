@@ -32,7 +32,7 @@ class PrometheusNode:
     live: LivePrometheus
     instance: str
     node_id: str | None
-    """None where its page reports it."""
+    """Id of the node; None if its page reports it."""
     forced: TextDialect | None
 
     def open(self) -> Source:
@@ -44,9 +44,9 @@ class PrometheusFinder:
     """
     Finds the nodes of one cluster in one server.
 
-    The id of a node is what its page reports; otherwise what ``nodes`` of the configuration says, a label node_id of
-    its target, or the Admin API of a broker on that host, in this order. Two that say different things of what they
-    know are an error of that node.
+    The id of a node is the first that is known of these: under ``nodes`` in the configuration, in a label node_id of
+    its target, on its page, and that of a broker on the same host by the Admin API. A node whose page reports another
+    id than the configuration or its target cannot be read.
 
     Args:
         config: The server, and which of its series are of the cluster.
@@ -77,7 +77,7 @@ class PrometheusFinder:
         if missing:
             by_host = await self._ids_by_host(problems)
             ids |= {instance: by_host[host] for instance in missing if (host := _host(instance)) in by_host}
-        self._refuse_two(reading, ids)
+        self._refuse_shared_ids(reading, ids)
         unidentified = [instance for instance, node_id in ids.items() if node_id is None]
         if unidentified:
             names = ", ".join(map(shown, unidentified[:_MOST_NAMED]))
@@ -106,7 +106,11 @@ class PrometheusFinder:
             await self._calls.close(self._admin.close)
 
     def _known_ids(self, reading: PrometheusReading, problems: list[str]) -> tuple[dict[str, int | None], set[str]]:
-        """Return the ids of nodes that are there once, and the nodes whose own page gives the id that counts."""
+        """
+        Return the ids of nodes by instance, None for unknown ones, and the instances whose page reports that id.
+
+        Nodes that have each series twice are left out, with a problem.
+        """
         ids: dict[str, int | None] = {}
         reported: set[str] = set()
         unseen = self._config.nodes.keys() - reading.nodes.keys()
@@ -114,7 +118,7 @@ class PrometheusFinder:
             problems.append(f"`nodes` names {shown(min(unseen))}, of which there is no series")
         for instance, node in reading.nodes.items():
             if labels := labels_of_duplicates(node):
-                problems.append(_doubled(node, labels))
+                problems.append(_duplicates_problem(node, labels))
                 continue
             page_id = self._reported_id(node, reading)
             configured_id = self._config.nodes.get(instance, labelled_id(node.series))
@@ -154,8 +158,8 @@ class PrometheusFinder:
             self._admin = self._open_admin()
         return () if self._admin is None else self._admin.describe_brokers().nodes
 
-    def _refuse_two(self, reading: PrometheusReading, ids: Mapping[str, int | None]) -> None:
-        """Raise ``DiscoveryError`` where two present nodes have one id: then they belong to two clusters."""
+    def _refuse_shared_ids(self, reading: PrometheusReading, ids: Mapping[str, int | None]) -> None:
+        """Raise ``DiscoveryError`` where two nodes have the same id: then they belong to two clusters."""
         instances: dict[int, str] = {}
         for instance, node_id in ids.items():
             if node_id is None:
@@ -169,7 +173,7 @@ class PrometheusFinder:
                 )
 
 
-def _doubled(node: NodeSeries, labels: Sequence[str]) -> str:
+def _duplicates_problem(node: NodeSeries, labels: Sequence[str]) -> str:
     """Return the problem of a node with the series of several scrapes: no order tells which one is right."""
     names = ", ".join(map(shown, labels[:_MOST_NAMED]))
     return (

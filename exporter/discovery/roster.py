@@ -42,18 +42,19 @@ class _Candidate:
 
 class Roster:
     """
-    Keeps sources while they are named, and closes those that are not any more.
+    Keeps the sources that are configured or found, and closes removed ones.
 
-    A source that stays keeps its object, and with it its connection and all that it has learned of names. One that goes
-    while it is read is closed when no collection reads.
+    A source that stays keeps its object, and with it its connection and all that it has learned of names. A source that
+    is removed while it is read is closed when no collection reads.
 
-    Several sources may answer for one node. The first of them is in use: configured sources before found ones, among
-    either those with an id that the configuration or a discovery confirms, then those that answered for the node first.
-    The others stand by. While the source in use fails, all that stand by for its node are read, and the first that
-    answers is in use; the one before gets the node back after three good reads in a row.
+    Several sources may answer for one node. One of them is in use, and the others stand by. Configured sources come
+    before found ones; among either, sources with an id that the configuration or a discovery confirms come before the
+    others, and then the order in which they first answered for the node decides. While the source in use fails, all
+    that stand by for its node are read, and the first that answers is in use; the one before gets the node back after
+    three good reads in a row.
 
     Args:
-        fixed: Sources that stay whatever is found, first in order.
+        fixed: Configured sources, which stay whatever is found.
         build: Function that makes a source; raises ``ConfigError``.
         clock: A steady time in seconds.
 
@@ -72,13 +73,15 @@ class Roster:
         """The configurations of the found sources, by the same names."""
         self._clock = clock
         self._confirmed: Mapping[str, str] = {}
+        """Node ids that a discovery confirms, by the name of a fixed source."""
         self._candidates: dict[str, _Candidate] = {}
         """Candidates by the name of the source, in the order in which they first answered for their nodes."""
         self._in_use: dict[str, str] = {}
         """The name of the source by its node."""
         self._failing: set[str] = set()
         """Sources that failed in their last read."""
-        self._gone: list[Source] = []
+        self._removed: list[Source] = []
+        """Sources to be closed when no collection reads."""
         self._readers = 0
         self.settled = asyncio.Event()
         """Set once the first discovery is over, or when there is none; readers wait for it."""
@@ -99,7 +102,7 @@ class Roster:
         """All named sources, also sources that are not due."""
         return (*self._fixed, *self._found.values())
 
-    async def fix(self, fixed: Iterable[Source]) -> None:
+    async def replace_fixed(self, fixed: Iterable[Source]) -> None:
         """Replace the fixed sources, and close the sources that are no longer used."""
         previous, self._fixed = self._fixed, tuple(fixed)
         _log_changes({s.name for s in previous}, {s.name for s in self._fixed})
@@ -107,7 +110,7 @@ class Roster:
         removed = [source for source in previous if id(source) not in kept_ids]
         await self._dismiss(removed)
 
-    async def follow(
+    async def replace_found(
         self,
         configs: Iterable[SourceConfig | FoundSource],
         *,
@@ -115,10 +118,15 @@ class Roster:
         confirmed: Mapping[str, str] | None = None,
     ) -> None:
         """
-        Have these beside the fixed ones, and no others; with ``renew`` all of them are made again.
+        Replace the found sources, and close the sources that are no longer used.
 
-        ``confirmed`` holds what a discovery says of addresses of fixed sources: the node's id by the source's name.
-        Raises ``ConfigError`` when one of them cannot be made; then all is as before.
+        Raises ``ConfigError`` when a source cannot be made; then all is as before.
+
+        Args:
+            configs: The found sources. One whose configuration is the same as before keeps its object.
+            renew: Whether sources with a configuration of their own are made again although it is the same.
+            confirmed: Node ids that a discovery has for addresses of fixed sources, by the name of the source.
+
         """
         configs_by_name: dict[str, SourceConfig | FoundSource] = {}
         sources_by_name: dict[str, Source] = {}
@@ -148,15 +156,14 @@ class Roster:
             yield self.sources
         finally:
             self._readers -= 1
-            if self._gone:
-                await self._close_those_gone()
+            if self._removed:
+                await self._close_removed()
 
-    def note(self, reads: Iterable[SourceRead]) -> None:
+    def record(self, reads: Iterable[SourceRead]) -> None:
         """
-        Note the outcomes of a collection that is over, which may put other sources in use.
+        Record the outcomes of a collection, which may put other sources in use.
 
-        Reads of sources that went meanwhile are none of it any more, and one that may still answer in time says nothing
-        yet.
+        Reads of sources that were removed meanwhile are ignored. A read that is pending is no outcome yet.
         """
         now_seconds = self._clock()
         named = set(map(attrgetter("name"), self.all))
@@ -179,7 +186,7 @@ class Roster:
                 candidate.last_read = replace(source_read, table=None)
                 candidate.examined_at = now_seconds
             (self._failing.discard if good else self._failing.add)(name)
-        for node_id, name in self._chosen(current_reads).items():
+        for node_id, name in self._sources_to_use(current_reads).items():
             name_before = self._in_use.get(node_id)
             self._in_use[node_id] = name
             if name_before not in {None, name}:  # the counts may have changed with the source
@@ -190,30 +197,31 @@ class Roster:
                 # else a source that reports another id in each read would fill the memory
                 del self._in_use[node_id]
 
-    def once_each(self, reads: Iterable[SourceRead]) -> list[SourceRead]:
+    def one_table_per_node(self, reads: Iterable[SourceRead]) -> list[SourceRead]:
         """
-        Return the reads with one table for each node at most, and how those that stand by did when they were last read.
+        Return the reads with the table of one source for each node.
 
-        A configured source that answers for the node of another one is a mistake, and reported as its error.
+        A source that stands by has a read without its table; if it was not due, its last one. A configured source that
+        answers for the node of another configured one is a mistake, and has an error.
         """
         # a source that discovery finds may have the name of a configured one, which comes first and counts
         by_name: dict[str, SourceRead] = {}
         for source_read in reads:
             by_name.setdefault(source_read.health.name, source_read)
         all_reads = list(by_name.values())
-        chosen = self._chosen(all_reads)
+        in_use = self._sources_to_use(all_reads)
         exposed_reads: list[SourceRead] = []
         read_now: set[str] = set()
         for source_read in all_reads:
             name, table = source_read.health.name, source_read.table
             read_now.add(name)
-            if table is None or chosen[table.node_id] == name:
+            if table is None or in_use[table.node_id] == name:
                 exposed_reads.append(source_read)
-            elif not self._found.keys().isdisjoint({name, chosen[table.node_id]}):
+            elif name in self._found or in_use[table.node_id] in self._found:
                 exposed_reads.append(_standing_by(source_read, table.node_id))
             else:
                 error = (
-                    f"reads node {table.node_id}, which source {chosen[table.node_id]} reads already: "
+                    f"reads node {table.node_id}, which source {in_use[table.node_id]} reads already: "
                     "configure each node once, check url, and set node_id to say which of them it is"
                 )
                 health = replace(source_read.health, up=False, error=error)
@@ -223,22 +231,22 @@ class Roster:
                 exposed_reads.append(_standing_by(candidate.last_read, candidate.node_id))
         return exposed_reads
 
-    def _chosen(self, reads: Iterable[SourceRead]) -> dict[str, str]:
-        """Return for each node the name of the source that is shown."""
+    def _sources_to_use(self, reads: Iterable[SourceRead]) -> dict[str, str]:
+        """Return the names of the sources to be in use by node; late and stale ones only for nodes without others."""
         in_time: dict[str, list[str]] = {}
         late: dict[str, list[str]] = {}
         for source_read in reads:
             if source_read.table is not None:
                 rivals = late if source_read.health.late or source_read.health.stale else in_time
                 rivals.setdefault(source_read.table.node_id, []).append(source_read.health.name)
-        chosen: dict[str, str] = {}
-        for node_id, names in (late | in_time).items():
-            chosen[node_id] = names[0] if len(names) == 1 else self._first(node_id, names)
-        return chosen
+        return {
+            node_id: names[0] if len(names) == 1 else self._choose(node_id, names)
+            for node_id, names in (late | in_time).items()
+        }
 
-    def _first(self, node_id: str, names: list[str]) -> str:
+    def _choose(self, node_id: str, names: list[str]) -> str:
         """Return the source to be in use: the present one, unless a better one is ready to take its place."""
-        names = sorted(names, key=lambda name: self._place(name, node_id))
+        names = sorted(names, key=lambda name: self._rank(name, node_id))
         name_in_use = self._in_use.get(node_id)
         if name_in_use not in names:
             return names[0]
@@ -248,7 +256,7 @@ class Roster:
                 return name
         return name_in_use
 
-    def _place(self, name: str, node_id: str) -> tuple[bool, bool, int]:
+    def _rank(self, name: str, node_id: str) -> tuple[bool, bool, int]:
         """Return the rank of a source among the sources that answer for a node; the lowest one is in use."""
         candidate = self._candidates.get(name)
         established = candidate is not None and candidate.node_id == node_id
@@ -258,21 +266,17 @@ class Roster:
         return name in self._found, next(ids, None) != node_id, order
 
     def _is_due(self, source: Source) -> bool:
-        """
-        Return whether a found source is to be read.
-
-        It is in use, may come into use, or was not looked at for long.
-        """
+        """Return whether a found source is to be read: it is in use, may come into use, or was last read long ago."""
         name = source.name
         candidate = self._candidates.get(name)
         if candidate is None or candidate.examined_at is None:
             return True
-        used = self._in_use.get(candidate.node_id)
+        name_in_use = self._in_use.get(candidate.node_id)
         return (
-            used is None
-            or used == name
-            or used in self._failing
-            or self._place(name, candidate.node_id) < self._place(used, candidate.node_id)
+            name_in_use is None
+            or name_in_use == name
+            or name_in_use in self._failing
+            or self._rank(name, candidate.node_id) < self._rank(name_in_use, candidate.node_id)
             or self._clock() - candidate.examined_at >= EXAMINE_SECONDS
         )
 
@@ -283,16 +287,16 @@ class Roster:
             self._candidates.pop(name, None)
         self._failing -= names
         self._in_use = {node_id: name for node_id, name in self._in_use.items() if name not in names}
-        self._gone += removed
-        await self._close_those_gone()
+        self._removed += removed
+        await self._close_removed()
 
-    async def _close_those_gone(self) -> None:
-        while self._gone and self._readers == 0:
-            await _close(self._gone.pop(0))
+    async def _close_removed(self) -> None:
+        while self._removed and self._readers == 0:
+            await _close(self._removed.pop(0))
 
     async def close(self) -> None:
         """Close every source."""
-        removed, self._gone = self._gone, []
+        removed, self._removed = self._removed, []
         for source in (*self.all, *removed):
             await _close(source)
 
@@ -306,6 +310,7 @@ async def _close(source: Source) -> None:
 
 
 def _standing_by(source_read: SourceRead, node_id: str) -> SourceRead:
+    """Return a read as that of a stand-by of a node: without its table."""
     return replace(source_read, health=replace(source_read.health, stand_by_of=node_id), table=None)
 
 

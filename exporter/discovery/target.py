@@ -28,11 +28,11 @@ class NodeTarget:
     name: str
     """The label ``source``."""
     node_id: int | None = None
-    """None leaves it to the node to report."""
+    """Id of the node; None if the node is to report it."""
 
 
 class FoundSource(Protocol):
-    """The source of a node that has no address of its own. Equal ones read the same."""
+    """The source of a node that has no address of its own. Two that are equal read the same node in the same way."""
 
     @property
     def label(self) -> str:
@@ -144,25 +144,25 @@ def merged(
     fixed: Iterable[SourceConfig], targets: Iterable[NodeTarget], common: FoundSourceConfig
 ) -> list[SourceConfig]:
     """
-    Return the sources for the found targets, each address once and none that is configured.
+    Return the sources for the found targets, each address once and without configured ones.
 
-    Two are the same when they share the URL or the name; the one that comes first stays. Two addresses of one
-    node both stay: when one of them fails, the other is read.
+    Two sources with the same URL or the same name are the same, and the first one stays. Two addresses of one node
+    both stay: when one of them fails, the other is read.
     """
     seen: set[object] = set()
     for config in fixed:
-        seen |= _marks(config)
+        seen |= _identities(config)
     configs = []
     for target in targets:
         config = source_of(target, common)
-        marks = _marks(config)
-        if seen.isdisjoint(marks):
+        identities = _identities(config)
+        if seen.isdisjoint(identities):
             configs.append(config)
-            seen |= marks
+            seen |= identities
     return configs
 
 
-def confirmed(fixed: Iterable[SourceConfig], targets: Iterable[NodeTarget]) -> dict[str, str]:
+def confirmed_ids(fixed: Iterable[SourceConfig], targets: Iterable[NodeTarget]) -> dict[str, str]:
     """Return the ids that a discovery knows for addresses of configured sources, by the name of the source."""
     ids: dict[str, str] = {}
     for target in targets:
@@ -182,5 +182,6 @@ def source_of(target: NodeTarget, common: FoundSourceConfig) -> SourceConfig:
     return SourceConfig(url=target.url, name=target.name, node_id=target.node_id, **settings)
 
 
-def _marks(config: SourceConfig) -> set[object]:
+def _identities(config: SourceConfig) -> set[object]:
+    """Return the name and the URL of a source, either of which tells it from others."""
     return {("name", config.label), ("url", config.url.rstrip("/"))}

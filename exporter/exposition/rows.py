@@ -41,16 +41,16 @@ class Exposed:
     def rows(self) -> dict[str, list[Row]]:
         """The series of the families that are not columns, by the family's name."""
         rows = defaultdict(list)
-        rows[catalog.THROTTLE_CAUSE_INFO.name] = list(_causes(self.snapshot.columns))
+        rows[catalog.THROTTLE_CAUSE_INFO.name] = list(_cause_rows(self.snapshot.columns))
         for family, labels, value in chain(
-            _of_sold(self.snapshot),
-            _of_team_time(self.snapshot),
-            _of_shadows(self.snapshot),
-            _of_nodes(self.snapshot),
-            _of_limits(self.snapshot),
-            _of_sources(self.snapshot, self.now_seconds),
-            _of_exporter(self.snapshot, self.now_seconds),
-            _of_process(self.snapshot),
+            _sold_rows(self.snapshot),
+            _team_time_rows(self.snapshot),
+            _shadow_rows(self.snapshot),
+            _node_rows(self.snapshot),
+            _limit_rows(self.snapshot),
+            _source_rows(self.snapshot, self.now_seconds),
+            _exporter_rows(self.snapshot, self.now_seconds),
+            _process_rows(self.snapshot),
         ):
             rows[family.name].append((labels, value))
         for name, value in self.snapshot.process.items():
@@ -117,7 +117,7 @@ def _team_columns(sums: TeamSums) -> dict[Family, TeamColumns]:
     return columns
 
 
-def _causes(columns: Columns) -> Iterator[Row]:
+def _cause_rows(columns: Columns) -> Iterator[Row]:
     """Yield the cause of the throttle of each entity that is shown with details."""
     rows = np.flatnonzero(columns.causes[columns.layout.own])
     if columns.detailed is not None:
@@ -138,19 +138,19 @@ def _causes(columns: Columns) -> Iterator[Row]:
             yield (label, entity.broker, entity.user, entity.client_id, cause.value, *decider_labels), 1
 
 
-def _of_sold(snapshot: Snapshot) -> _Rows:
+def _sold_rows(snapshot: Snapshot) -> _Rows:
     """Yield the part of each broker's capacity that limits promise."""
     for (kind, broker), sold in snapshot.sold.items():
         yield catalog.SOLD_RATIO, (kind.label, broker, sold.origin.value), sold.ratio
 
 
-def _of_team_time(snapshot: Snapshot) -> _Rows:
+def _team_time_rows(snapshot: Snapshot) -> _Rows:
     """Yield the time during which the bytes of teams were counted."""
     if snapshot.teams is not None and snapshot.teams.seen_seconds is not None:
         yield catalog.TEAM_SEEN_SECONDS, (), snapshot.teams.seen_seconds
 
 
-def _of_shadows(snapshot: Snapshot) -> _Rows:
+def _shadow_rows(snapshot: Snapshot) -> _Rows:
     """Yield the series of shadows."""
     for shadow in snapshot.shadows:
         for usage in shadow.entities:
@@ -167,7 +167,7 @@ def _of_shadows(snapshot: Snapshot) -> _Rows:
             yield catalog.SHADOW_UNEVALUATED_ENTITIES, place_and_reason, count
 
 
-def _of_nodes(snapshot: Snapshot) -> _Rows:
+def _node_rows(snapshot: Snapshot) -> _Rows:
     """Yield the reports of brokers and controllers about themselves and about quotas other than client quotas."""
     nodes = sorted(snapshot.nodes, key=lambda node: node_order(node.broker))
     longest_queues = snapshot.peaks.delay_queue_size if snapshot.peaks else {}
@@ -184,7 +184,7 @@ def _of_nodes(snapshot: Snapshot) -> _Rows:
                 yield family, (node.broker, *labels), number
 
 
-def _of_limits(snapshot: Snapshot) -> _Rows:
+def _limit_rows(snapshot: Snapshot) -> _Rows:
     """Yield the configured rules, and the counts of their changes."""
     limits, health = snapshot.limits, snapshot.limits_health
     if limits is not None:
@@ -201,7 +201,7 @@ def _of_limits(snapshot: Snapshot) -> _Rows:
     yield catalog.LIMITS_REFRESH_ERRORS, (), health.errors_total
 
 
-def _of_sources(snapshot: Snapshot, now_seconds: float) -> _Rows:
+def _source_rows(snapshot: Snapshot, now_seconds: float) -> _Rows:
     """Yield the state of the reads of each source, and the results of discovery."""
     visibility, nodes = Visibility.of(snapshot), {node.broker: node for node in snapshot.nodes}
     for source in snapshot.sources:
@@ -226,7 +226,7 @@ def _of_sources(snapshot: Snapshot, now_seconds: float) -> _Rows:
         yield catalog.DISCOVERY_ERRORS, (discovery.name,), discovery.errors_total
 
 
-def _of_exporter(snapshot: Snapshot, now_seconds: float) -> _Rows:
+def _exporter_rows(snapshot: Snapshot, now_seconds: float) -> _Rows:
     """Yield the state of the exporter, of its configuration, and of its push over OTLP."""
     yield catalog.BUILD_INFO, (own_version(),), 1
     yield catalog.SNAPSHOT_AGE_SECONDS, (), max(0.0, now_seconds - snapshot.taken_at)
@@ -240,7 +240,7 @@ def _of_exporter(snapshot: Snapshot, now_seconds: float) -> _Rows:
     if snapshot.sampling is not None:
         yield catalog.SAMPLES, (), snapshot.sampling.samples
         yield catalog.SAMPLES_MISSED, (), snapshot.sampling.missed
-    yield from _of_folds(snapshot)
+    yield from _fold_rows(snapshot)
     if snapshot.push is not None:
         for outcome, count in snapshot.push.exports_total.items():
             yield catalog.OTLP_EXPORTS, (outcome,), count
@@ -248,7 +248,7 @@ def _of_exporter(snapshot: Snapshot, now_seconds: float) -> _Rows:
             yield catalog.OTLP_POINTS, (outcome,), count
 
 
-def _of_folds(snapshot: Snapshot) -> _Rows:
+def _fold_rows(snapshot: Snapshot) -> _Rows:
     """Yield the numbers of entities by how they are shown, and of series that are not shown."""
     folds, layout = snapshot.folds, snapshot.columns.layout
     for state, count in {
@@ -263,7 +263,7 @@ def _of_folds(snapshot: Snapshot) -> _Rows:
         yield catalog.SERIES_DROPPED, (reason,), folds.series_dropped.get(reason, 0)
 
 
-def _of_process(snapshot: Snapshot) -> _Rows:
+def _process_rows(snapshot: Snapshot) -> _Rows:
     """Yield the state of the exporter's process: restarts, certificates, log lines and refused requests."""
     for task, count in snapshot.restarts.items():
         yield catalog.BACKGROUND_RESTARTS, (task,), count

@@ -45,7 +45,7 @@ def connection_of(config: KafkaConfig) -> Connection:
 
 def _sasl_of(config: SaslConfig) -> Sasl:
     """
-    Return the login; secrets are read from their files, a token or ticket is not yet asked for.
+    Return the login, with secrets from their files. No token or ticket is requested yet.
 
     Raises as ``secret``.
     """
@@ -82,9 +82,9 @@ def _sasl_of(config: SaslConfig) -> Sasl:
 
 def read_timeout(config: KafkaConfig) -> float:
     """
-    Return the seconds for one complete read.
+    Return the timeout of one complete read in seconds.
 
-    Each of its few requests has its own timeout, this one ends a read that hangs.
+    Each of its few requests has a timeout of its own; this one ends a read that hangs.
     """
     return 4 * config.timeout_seconds
 
@@ -101,8 +101,8 @@ class AdminLimits:
         self._brokers: list[int] = []
         self._controller: int | None = None
         self._releases: dict[str, ReleaseRange] = {}
-        self._patience = inf
-        self._read_before = False
+        self._patience_seconds = inf
+        self._has_read = False
 
     async def read(self) -> Limits:
         """Return the limits as configured now. Raises ``LimitsError``."""
@@ -122,12 +122,12 @@ class AdminLimits:
     def _read(self) -> Limits:
         quotas = self._admin.describe_quotas()
         missing: dict[str, str] = {}
-        with _noting(missing, "settings of the brokers"):
+        with _recorded_in(missing, "settings of the brokers"):
             missing |= self._read_settings()
-        with _noting(missing, "the releases of the brokers"):
+        with _recorded_in(missing, "the releases of the brokers"):
             missing |= self._read_releases()
         leader = None
-        with _noting(missing, "the active controller"):
+        with _recorded_in(missing, "the active controller"):
             leader = self._admin.describe_quorum_leader()
         if leader is None and any(release.zookeeper for release in self._releases.values()):
             leader = self._controller
@@ -154,10 +154,10 @@ class AdminLimits:
         for broker in self._nodes.keys() - set(map(str, node_ids)):
             del self._nodes[broker]
         # the first limits do not wait long for a broker that hangs; later there is time
-        self._patience = inf if self._read_before else _FIRST_PATIENCE_SECONDS
-        self._read_before = True
+        self._patience_seconds = inf if self._has_read else _FIRST_PATIENCE_SECONDS
+        self._has_read = True
         missing: dict[str, str] = {}
-        for node_id, settings in self._admin.describe_all_settings(node_ids, self._patience).items():
+        for node_id, settings in self._admin.describe_all_settings(node_ids, self._patience_seconds).items():
             name = str(node_id)
             if not isinstance(settings, ClientError):
                 self._nodes[name] = settings_of(settings)
@@ -175,7 +175,7 @@ class AdminLimits:
         for broker in self._releases.keys() - set(map(str, self._brokers)):
             del self._releases[broker]
         missing: dict[str, str] = {}
-        for node_id, release in self._admin.describe_releases(self._brokers, self._patience).items():
+        for node_id, release in self._admin.describe_releases(self._brokers, self._patience_seconds).items():
             name = str(node_id)
             if not isinstance(release, ClientError):
                 self._releases[name] = release
@@ -185,7 +185,8 @@ class AdminLimits:
 
 
 @contextlib.contextmanager
-def _noting(missing: dict[str, str], what: str) -> Iterator[None]:
+def _recorded_in(missing: dict[str, str], what: str) -> Iterator[None]:
+    """Suppress a ``ClientError`` within the block, and record it in ``missing`` as the reason why ``what`` is."""
     try:
         yield
     except ClientError as error:
@@ -247,6 +248,7 @@ def _by_direction(
 
 
 def _name(entity: Entity, entity_type: str) -> Name | None:
+    """Return the user or client-id of a quota; None if its entity has none of this type."""
     if entity_type not in entity:
         return None
     name = entity[entity_type]

@@ -67,8 +67,8 @@ class Limits:
 
     version: int = field(default_factory=_versions.__next__, init=False, compare=False, repr=False)
     """
-    Identity of all that decides on clients (rules, nodes and releases): new with each object, also one that
-    ``dataclasses.replace`` makes, but for `after`, which keeps it where these stay.
+    Number of these rules, nodes and releases, which decide on clients. Each object has a new one, also one that
+    ``dataclasses.replace`` makes; only `after` keeps the version of limits in which these are the same.
     """
     rules: Mapping[QuotaType, RuleTable] = field(default_factory=dict)
     """The configured quotas of each type, bounds in Kafka's units; a missing type has none."""
@@ -91,12 +91,10 @@ class Limits:
 
     def remembers_removed_rules(self, node_id: str) -> bool:
         """
-        Return whether a node may measure clients under tags of removed rules.
+        Return whether a node may still measure clients under the tags of rules that were removed since its start.
 
-        Up to Kafka 4.1, a node uses tags that only rules removed since its start explain.
-
-        Also true of a node whose release is unknown; a node that is only a controller counts as the oldest of the
-        brokers.
+        Kafka does so up to 4.1, and a node of an unknown release may. For a node that is only a controller, the oldest
+        release of the brokers decides.
         """
         releases = [self.releases[node_id]] if node_id in self.releases else self.releases.values()
         oldest = [release.oldest for release in releases]

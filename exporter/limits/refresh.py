@@ -34,11 +34,10 @@ class LimitsRefresh:
     """
     Reads the limits again and again, and logs and counts each change once.
 
-    A failure keeps the last limits, and their age grows; it is logged when it
-    begins and when it ends. Without a ``source`` there is nothing to read.
+    After a failure the last limits stay, and their age grows. The log has when failures begin and when they end.
 
     Args:
-        source: The source of the limits.
+        source: The source of the limits; None if there is nothing to read.
         timeout_seconds: The longest that one read may take.
         interval_seconds: The pause after each read.
         clock: Unix time in seconds.
@@ -86,9 +85,12 @@ class LimitsRefresh:
 
     def health_on_clock(self, unix_now: float, steady: float) -> LimitsHealth:
         """
-        Return ``health`` with the time of the last success by a clock that shows ``unix_now`` at these steady seconds.
+        Return ``health`` with the time of the last success by the clock of now, which may have been set since.
 
-        The clock may have been set since.
+        Args:
+            unix_now: Unix time in seconds.
+            steady: Steady seconds at the same moment.
+
         """
         if self.health.read_at is None:
             return self.health

@@ -89,7 +89,7 @@ class PushResult:
 
 
 class PushCounts:
-    """Adds up the results of pushes. ``receiver`` is how log lines call the other side."""
+    """Adds up the results of pushes. ``receiver`` is the name of the other side in log lines."""
 
     def __init__(self, receiver: str) -> None:
         self._pushes: Counter[Outcome] = Counter()
@@ -146,16 +146,14 @@ class _Count(NamedTuple):
 
 class Starts:
     """
-    The times since which counters count.
+    The start times of counters, which OTLP requires, and which neither Kafka nor Prometheus's format has.
 
-    OTLP wants one of each counter, and neither Kafka nor Prometheus's format has it.
+    The exporter's own counters start when it does. Any other counter starts when it is first seen here: its first point
+    starts and ends at the same time, which in OTLP's data model means that the true start is unknown. A counter that
+    has become smaller starts when it was last seen, since its node was started again after that.
 
-    The exporter's own counters count since it began. Any other counts since it was first seen here: its
-    first point starts and ends at the same time, which in OTLP's data model means that the true start is
-    not known. When a counter has become smaller, its node was started again since the counter was seen last.
-
-    A start is Unix time, and stays what it was when the clock is set, unless it would be later than the point: another
-    start means another counter. ``steady`` are seconds that no one sets.
+    A start is Unix time. It stays the same when the clock is set, since another start means another counter, unless it
+    would be later than the point. Arguments ``steady`` are seconds of a clock that is never set.
     """
 
     def __init__(self, began_ns: int) -> None:
@@ -261,20 +259,20 @@ class OtlpPush:
             await asyncio.sleep(max(due - loop.time(), pause_seconds))
 
     async def _push(self, sender: SnapshotSender) -> PushResult:
-        async def sent() -> PushResult:
+        async def collect_and_send() -> PushResult:
             snapshot = await self._collect()
             now_seconds = snapshot.time_at(self._clock())
             call = self._calls.run(lambda: sender.send(snapshot, now_seconds))
             self._sending = asyncio.ensure_future(call)
             return await asyncio.shield(self._sending)
 
-        result = await _settled(sent())
+        result = await _settled(collect_and_send())
         self.counts.add(result)
         return result
 
 
 async def _settled(result: Awaitable[PushResult]) -> PushResult:
-    """Return the result of a push, also of one that raises."""
+    """Return the result of a push; for one that raises an error, a result without points and with the reason."""
     try:
         return await result
     except Exception as error:

@@ -113,11 +113,11 @@ def _secrets(receiver: OtlpReceiver) -> list[str]:
 
 def _quoted(text: str, secrets: Iterable[str]) -> str:
     """
-    Return the words of a receiver without secrets, which it, or a proxy before it, may quote from the request.
+    Return the words of a receiver, fit to be shown and without secrets.
 
-    First, as what is shown may end within one.
+    A receiver, or a proxy before it, may quote secrets from the request.
     """
-    for secret in secrets:
+    for secret in secrets:  # before the text is cut, which may leave a part of one
         text = text.replace(secret, "…")
     return shown(text)
 
@@ -168,7 +168,7 @@ class _HttpSession(requests.Session):
             response = super().request(*args, **kwargs)
             body = response.raw.read(_LONGEST_ANSWER, decode_content=True)
         except Exception as error:
-            self.answer = _no_answer(error, kwargs)
+            self.answer = _failure_reason(error, kwargs)
             raise
         response.close()
         status = response.status_code
@@ -229,8 +229,8 @@ class _GrpcExporter(grpc_exporter.OTLPMetricExporter):
 
     def _initialize_channel_and_stub(self) -> None:
         super()._initialize_channel_and_stub()  # type: ignore[no-untyped-call]
-        self._of_service: Any = self._client
-        self._client: Any = self
+        self._service_client: Any = self._client
+        self._client: Any = self  # the SDK calls our `Export`
 
     def Export(self, **call: object) -> service.ExportMetricsServiceResponse:  # noqa: N802 - the service's name
         """
@@ -240,7 +240,7 @@ class _GrpcExporter(grpc_exporter.OTLPMetricExporter):
         """
         try:
             answer: service.ExportMetricsServiceResponse
-            answer = self._of_service.Export(**call)
+            answer = self._service_client.Export(**call)
         except grpc.RpcError as error:
             code, details = error.code(), error.details()
             parts = [code.name, _quoted(details or "", self._secrets), _ADVICE.get(code, "")]
@@ -250,8 +250,8 @@ class _GrpcExporter(grpc_exporter.OTLPMetricExporter):
         return answer
 
 
-def _no_answer(error: Exception, request: dict[str, Any]) -> str:
-    """Return the reason of a missing answer, without the libraries' own words, which hold the whole URL."""
+def _failure_reason(error: Exception, request: dict[str, Any]) -> str:
+    """Return the reason why there is no answer, without the libraries' own words, which hold the whole URL."""
     parts = urlsplit(str(request.get("url", "")))
     place = f"{parts.hostname}:{parts.port or parts.scheme}"
     texts: dict[type[Exception], str] = {

@@ -100,6 +100,7 @@ def _endpoint(config: OtlpConfig, protocol: OtlpProtocol, variables: _Environmen
 
 
 def _completed(url: str, protocol: OtlpProtocol) -> str:
+    """Return the endpoint of a URL: with the default path for HTTP if it has none, and without path for gRPC."""
     parts = urlsplit(url)
     if protocol is OtlpProtocol.GRPC:
         return f"{parts.scheme}://{parts.netloc}"
@@ -107,8 +108,9 @@ def _completed(url: str, protocol: OtlpProtocol) -> str:
     return urlunsplit(parts._replace(path=path))
 
 
-def _readable(ours: Path | None, fallback: str | None) -> str | None:
-    file = ours or (Path(fallback) if fallback else None)
+def _readable(configured: Path | None, fallback: str | None) -> str | None:
+    """Return the path of a file that can be read; None if there is none. Raises ``OSError`` if it cannot be read."""
+    file = configured or (Path(fallback) if fallback else None)
     if file is None:
         return None
     content_of(file, MOST_BYTES)
@@ -119,8 +121,8 @@ class _Environment:
     """
     OpenTelemetry's own environment variables, for what the configuration leaves open.
 
-    Their meaning is that of the specification: times in milliseconds; a name with ``METRICS`` goes before the same one
-    without. A value that makes no sense raises ``ValueError``, which names the variable.
+    Their meaning is that of the specification: times are in milliseconds, and a variable with ``METRICS`` in its name
+    takes precedence over the one without. An invalid value raises ``ValueError``, which names the variable.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:

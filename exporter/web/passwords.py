@@ -76,13 +76,14 @@ class Passwords:
                 return True
             right = await asyncio.to_thread(bcrypt.checkpw, password[:_LONGEST], hashed.get_secret_value().encode())
             accepted = right and user in users
-            self._turns.note(address, right=accepted)
+            self._turns.record(address, right=accepted)
         if accepted:
             remembered = {name: old for name, old in self._right.items() if name in users}
             self._right = {**remembered, user: digest}
         return accepted
 
     def _knows(self, users: Mapping[str, SecretStr], user: str, digest: bytes) -> bool:
+        """Return whether the digest is that of the last right password of this user, who still exists."""
         remembered = self._right.get(user)
         return user in users and remembered is not None and hmac.compare_digest(remembered, digest)
 
@@ -100,10 +101,11 @@ class _Turns:
     """
     Decides which password is checked next, one at a time.
 
-    Attempts from the address with the fewest wrong passwords come first, and when too many wait, one from the address
-    with the most is refused; of equals the one from the widest network with the fewest counts more, and at last chance
-    decides. So a right password is checked soon however many wrong ones are sent, from the same address too: a guesser
-    gains neither by being early nor by sending many, and little by having many addresses, which are in few networks.
+    The next attempt is from the address with the fewest wrong passwords; among equal addresses, the wrong passwords of
+    the networks around them decide, and then chance. When too many attempts wait, one from the address with the most is
+    refused. So a right password is checked soon, however many wrong ones are sent, even from the same address: a
+    guesser gains neither by being early nor by sending many, and little by having many addresses, which are in few
+    networks.
     """
 
     def __init__(self, pick: Callable[[int], int]) -> None:
@@ -132,8 +134,8 @@ class _Turns:
                 self._checking = False
                 self._next()
 
-    def note(self, address: str, *, right: bool) -> None:
-        """Note the result of a check."""
+    def record(self, address: str, *, right: bool) -> None:
+        """Record the result of a check."""
         network = network_of(address)
         if right:
             self._wrong.pop(network, None)
@@ -151,6 +153,7 @@ class _Turns:
         return self._wrong.get(network, 0), *(self._around.get(wider, 0) for wider in surroundings(network))
 
     def _make_room(self, network: str) -> None:
+        """Refuse an attempt if too many wait, from this network or in all."""
         of_network = [waiting for waiting in self._waiting if waiting.network == network]
         if len(of_network) > _MOST_OF_ONE:
             self._refuse(of_network)
@@ -161,13 +164,15 @@ class _Turns:
             worst = {name for name in crowd if ranks[name] == rank}
             self._refuse([waiting for waiting in self._waiting if waiting.network in worst])
 
-    def _refuse(self, among: list[_Attempt]) -> None:
-        chosen = among[self._pick(len(among))]
+    def _refuse(self, attempts: list[_Attempt]) -> None:
+        """Refuse one of these attempts, by chance."""
+        chosen = attempts[self._pick(len(attempts))]
         self._waiting.remove(chosen)
         if not chosen.turn.done():  # else it was canceled just now
             chosen.turn.set_exception(TooManyLogins())
 
     def _next(self) -> None:
+        """Let the next attempt be checked, unless one is being checked already."""
         self._waiting = [waiting for waiting in self._waiting if not waiting.turn.done()]
         if self._checking or not self._waiting:
             return

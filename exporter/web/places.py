@@ -25,7 +25,7 @@ _IPV6_PREFIX: Final = 64
 
 
 class Refusal(StrEnum):
-    """Why a request got no place."""
+    """Reasons why a request gets no place."""
 
     BUSY = "busy"
     """All places are taken."""
@@ -56,10 +56,10 @@ class Answers:
     """
     The bytes of all answers that are being taken.
 
-    Each connection holds its answer until its client has taken it: one of its own, or one that it shares with others,
-    which counts once. Where there are too many, the clients that are not known give way first, of these the one with
-    the most bytes, and of its answers the oldest. The last two do not give way: two Prometheus servers may scrape at
-    once, whatever the length of the page.
+    Each connection holds its answer until its client has taken it. An answer that several connections share counts
+    once. When there are too many bytes, connections are cut: first those of unknown clients, of these the client with
+    the most bytes, and of its answers the oldest. Two answers always stay: two Prometheus servers may scrape at once,
+    whatever the length of the page.
     """
 
     most_bytes: int = MOST_HELD_BYTES
@@ -90,6 +90,7 @@ class Answers:
         self._held.pop(place, None)
 
     def _victim(self, newest: Place) -> Place | None:
+        """Return the place that gives way next; None if there is none beside the newest."""
         places = [place for place in self._held if place is not newest and place.body]
         if not places:
             return None
@@ -101,11 +102,16 @@ class Answers:
 
 class Places:
     """
-    So many requests at once, of which one client has a quarter at most.
+    A limited number of requests at once, of which one client has a quarter at most.
 
-    A client that took an answer lately is known, and finds a place when all are taken, if it has none: others
-    cannot keep a scraper out. As many clients as there are places are known; the one with the fewest answers is
-    forgotten for a new one. ``clock`` returns steady seconds.
+    A client that took an answer lately is known. It gets its first place even when all are taken, so that others cannot
+    keep a scraper out. At most as many clients are known as there are places; a new one replaces the one with the
+    fewest answers.
+
+    Args:
+        max_requests: The number of places.
+        clock: Steady seconds.
+
     """
 
     def __init__(self, max_requests: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -142,11 +148,12 @@ class Places:
         record = self._known.get(place.client)
         if record is None:
             if len(self._known) >= self.most:
-                del self._known[min(self._known, key=lambda name: self._standing(name, now_seconds))]
+                del self._known[min(self._known, key=lambda name: self._rank(name, now_seconds))]
             record = self._known[place.client] = _Known(now_seconds)
         record.seen_at, record.answers = now_seconds, min(record.answers + 1, _MOST_COUNTED)
 
-    def _standing(self, client: str, now_seconds: float) -> tuple[bool, int, float]:
+    def _rank(self, client: str, now_seconds: float) -> tuple[bool, int, float]:
+        """Return the rank of a client among the known ones; the lowest is forgotten first."""
         record = self._known[client]
         return now_seconds - record.seen_at <= KNOWN_SECONDS, record.answers, record.seen_at
 

@@ -37,7 +37,7 @@ def node(number: int, host: str) -> NodeTarget:
 
 
 async def urls(port_search: PortSearch, *nodes: NodeTarget) -> tuple[list[str], str]:
-    result = await port_search.located(FoundNodes(targets=nodes))
+    result = await port_search.locate(FoundNodes(targets=nodes))
     return [target.url for target in result.targets], result.problem or ""
 
 
@@ -56,14 +56,14 @@ async def test_likeliest_address_with_values_is_the_agents(answering: dict[str, 
     requested: list[str] = []
     port_search = search(hosts, requested)
     assert await urls(port_search, node(1, "b")) == ([f"http://b{chosen}"], "")
-    assert sorted(requested) == sorted(f"http://b{end}" for end in ports.USUAL)
+    assert sorted(requested) == sorted(f"http://b{end}" for end in ports.USUAL_ENDINGS)
     # with values it is known for good, and not asked for again while the node is there
     await urls(port_search, node(1, "b"))
     again = 1 if any(answering.values()) else 2
-    assert len(requested) == again * len(ports.USUAL)
+    assert len(requested) == again * len(ports.USUAL_ENDINGS)
     assert await urls(port_search) == ([], "")
     await urls(port_search, node(1, "b"))
-    assert len(requested) == (again + 1) * len(ports.USUAL)
+    assert len(requested) == (again + 1) * len(ports.USUAL_ENDINGS)
 
 
 async def test_each_port_says_why_nothing_is_found() -> None:
@@ -75,13 +75,13 @@ async def test_each_port_says_why_nothing_is_found() -> None:
     assert problem.startswith(
         "the agent of node 1 at b is not found (:9404/metrics no connection to b:9404 (refused); "
     )
-    assert all(end in problem for end in ports.USUAL)
+    assert all(end in problem for end in ports.USUAL_ENDINGS)
     assert problem.endswith(", nor those of 1 more nodes: set discovery.kafka.url to the address of the agents")
 
 
 async def test_silent_port_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A port that a firewall drops is given up, and every source is closed."""
-    monkeypatch.setattr(ports, "_SECONDS", 0.01)
+    monkeypatch.setattr(ports, "_TIMEOUT_SECONDS", 0.01)
     silent = agent()
     silent.answers.clear()
     _, problem = await urls(search({"http://b:9404/metrics": silent}, []), node(1, "b"))
@@ -93,7 +93,7 @@ async def test_cluster_leads_to_the_agent() -> None:
     """Agents are found at the hosts that the cluster reports, and have the cluster's ids."""
     admin = ScriptedAdmin()
     admin.brokers, admin.voters = [], (Node(node_id=100, host="b", port=9093),)
-    url = f"http://b{ports.USUAL[1]}"
+    url = f"http://b{ports.USUAL_ENDINGS[1]}"
     requested: list[int | None] = []
 
     def build(config: SourceConfig) -> ScriptedSource:

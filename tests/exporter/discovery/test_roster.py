@@ -31,7 +31,7 @@ class World:
     async def follow(self, *names: str, host: str = "", renew: bool = False) -> None:
         """Follow found sources of these names, each at a host of its own or all at this one."""
         configs = [SourceConfig(dialect=Dialect.JOLOKIA, url=f"http://{host or name}:1", name=name) for name in names]
-        await self.roster.follow(configs, renew=renew)
+        await self.roster.replace_found(configs, renew=renew)
 
     @property
     def read(self) -> list[str]:
@@ -92,7 +92,7 @@ async def test_configured_sources_can_be_replaced() -> None:
     roster = Roster([stays, goes])
     with capture_logs() as lines:
         async with roster.reading() as read_sources:
-            await roster.fix([comes, stays])
+            await roster.replace_fixed([comes, stays])
             assert list(read_sources) == [stays, goes]
             assert goes.closed == 0
     assert roster.sources == (comes, stays)
@@ -213,7 +213,7 @@ async def test_source_that_is_always_another_node_fills_no_memory() -> None:
     fickle = ScriptedSource()
     roster = Roster([fickle])
     for node in range(50):
-        roster.note([SourceRead(health=health(), table=table(str(node), mallory=1.0))])
+        roster.record([SourceRead(health=health(), table=table(str(node), mallory=1.0))])
     assert len(roster._in_use) == 1
 
 
@@ -264,11 +264,11 @@ async def test_of_configured_twins_the_one_with_an_id_counts(*, confirmed: bool)
     evil, good = ScriptedSource("evil"), ScriptedSource("good")
     roster = Roster([evil, good])
     good.node_id = None if confirmed else "1"
-    await roster.follow((), confirmed={"good": "1"} if confirmed else None)
+    await roster.replace_found((), confirmed={"good": "1"} if confirmed else None)
     for _ in range(2):
         reads = [SourceRead(health=health(s.name), table=await s.read()) for s in (evil, good)]
-        roster.note(reads)
-        first_read, second = roster.once_each(reads)
+        roster.record(reads)
+        first_read, second = roster.one_table_per_node(reads)
         assert second.table is good.table
         assert (first_read.table, first_read.health.up) == (None, False)
         assert "node 1, which source good reads" in (first_read.health.error or "")
@@ -279,5 +279,5 @@ async def test_of_two_sources_with_one_name_the_first_counts() -> None:
     first, second = ScriptedSource("node"), ScriptedSource("node")
     roster = Roster([first])
     reads = [SourceRead(health=health("node"), table=await source.read()) for source in (first, second)]
-    (one,) = roster.once_each(reads)
+    (one,) = roster.one_table_per_node(reads)
     assert one is reads[0]

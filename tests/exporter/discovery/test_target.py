@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from quotascope.exporter.config import SourceConfig
-from quotascope.exporter.discovery.target import NodeTarget, address, confirmed, target_of
+from quotascope.exporter.discovery.target import NodeTarget, address, confirmed_ids, target_of
 
 TEMPLATE = "https://{host}:8778/jolokia"
 
@@ -80,5 +80,5 @@ def test_a_discovery_confirms_the_node_of_a_configured_address() -> None:
         NodeTarget(url="http://c:1/jolokia", name="w", node_id=9),
     ]
     fixed = [SourceConfig(name=host, url=f"http://{host}:1/jolokia") for host in "ab"]
-    assert confirmed(fixed, merged_configs) == {"a": "7"}
-    assert confirmed(fixed, []) == {}
+    assert confirmed_ids(fixed, merged_configs) == {"a": "7"}
+    assert confirmed_ids(fixed, []) == {}

@@ -188,7 +188,7 @@ async def test_what_is_remembered_of_addresses_is_bounded(checked: Counted) -> N
     assert await accept(store)
     assert not store._turns._wrong
     for number in range(5_000):
-        store._turns.note(str(number), right=False)
+        store._turns.record(str(number), right=False)
     assert len(store._turns._wrong) == 4096
     assert len(checked.hashes) == 21
 
