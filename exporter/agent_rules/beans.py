@@ -44,20 +44,20 @@ def is_quota_fact(attribute: Attribute) -> bool:
     )
 
 
-def of_entities(kind: EntityKind, *, unusual: bool) -> Iterator[tuple[str, str]]:
-    """Return users and client-ids of one kind, empty where a name is absent."""
+def names_of_entities(kind: EntityKind, *, unusual: bool) -> Iterator[tuple[str, str]]:
+    """Yield users and client-ids of entities of one kind; a name that the kind lacks is empty."""
     for user, client_id in UNUSUAL if unusual else ORDINARY:
         yield user if kind is not EntityKind.CLIENT_ID else "", client_id if kind is not EntityKind.USER else ""
 
 
 def readings() -> Iterator[tuple[Attribute, EntityKind | None, bool, Reading]]:
-    """Return each attribute of each bean: its meaning, the kind of its entity, and whether the names are unusual."""
+    """Yield the attributes of all beans with their meaning, the kind of their entity, and whether names are unusual."""
     numbers = count(1001)
     for attribute in filter(is_quota_fact, ATTRIBUTES):
         if "user" in attribute.free:
             for kind in EntityKind:
                 for unusual in (False, True):
-                    for user, client_id in of_entities(kind, unusual=unusual):
+                    for user, client_id in names_of_entities(kind, unusual=unusual):
                         tags = {"user": sanitize(user) if user else "", "client-id": client_id}
                         names = tuple((key, quote_tag_value(value)) for key, value in tags.items() if value)
                         yield attribute, kind, unusual, _reading(attribute, names, next(numbers))
@@ -66,8 +66,8 @@ def readings() -> Iterator[tuple[Attribute, EntityKind | None, bool, Reading]]:
             yield attribute, None, False, _reading(attribute, free, next(numbers))
 
 
-def others() -> Iterator[Reading]:
-    """Return attributes that are not about quotas, but that greedy rules match as well."""
+def other_readings() -> Iterator[Reading]:
+    """Yield attributes that are not about quotas, but that greedy rules match as well."""
     for name in ("CommitId", "Version"):
         yield Reading(SERVER, (("type", "app-info"), ("id", NODE_ID)), name, "4.3.1")
     started = 1.79e12

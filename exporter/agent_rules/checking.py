@@ -18,7 +18,7 @@ from ..errors import ConfigError, SourceUnreadable
 from ..mapping import Attribute, Bean, Meaning
 from ..rules import NAMES, Name, rule_of
 from ..sources.prometheus_text import TextReader
-from .beans import others, readings
+from .beans import other_readings, readings
 from .collector import Outcome, Reading, outcome_of, page_of, repeated
 from .configuration import AgentConfig, configurations
 
@@ -198,7 +198,7 @@ class _Run:
 
 def _run(config: AgentConfig) -> _Run:
     outcomes = [(*reading, outcome_of(config, reading[-1])) for reading in readings()]
-    lines = [outcome for *_, outcome in outcomes] + [outcome_of(config, reading) for reading in others()]
+    lines = [outcome for *_, outcome in outcomes] + [outcome_of(config, reading) for reading in other_readings()]
     reader = TextReader()
     refused, values = "", {}
     try:
@@ -233,7 +233,9 @@ def _additions(config: AgentConfig, missing: Sequence[Attribute]) -> tuple[str, 
         text = _yaml(names)
         patterns = tuple(dict.fromkeys(name.attribute.pattern for name in names))
         newly_missing = [
-            attribute for attribute in _run(_with(config, text, patterns)).missing if id(attribute) not in attributes
+            attribute
+            for attribute in _run(_with_rules(config, text, patterns)).missing
+            if id(attribute) not in attributes
         ]
         if not newly_missing:
             break
@@ -253,7 +255,7 @@ def _wrongly_excluded(config: AgentConfig, missing: Sequence[Attribute]) -> tupl
     )
 
 
-def _with(config: AgentConfig, text: str, patterns: Sequence[str]) -> AgentConfig:
+def _with_rules(config: AgentConfig, text: str, patterns: Sequence[str]) -> AgentConfig:
     """Return a configuration with more rules before its own."""
     document = dict(config.document)
     added_rules: object = yaml.safe_load(text)

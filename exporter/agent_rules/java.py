@@ -55,6 +55,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _translated(pattern: str) -> str:
+    """Return the pattern in Python's spelling. Raises ``ConfigError`` for a part without a counterpart."""
     parts: list[str] = []
     position = 0
     end = ""

@@ -25,13 +25,13 @@ from .documents import (
 )
 
 _PART: Final = PartQuery.described()
-_OF_ENTITY: Final = {name: EpisodeQuery.described()[name] for name in ("user", "client_id")}
+_ENTITY_PARAMETERS: Final = {name: EpisodeQuery.described()[name] for name in ("user", "client_id")}
 ANSWERS: Final[dict[str, tuple[type, dict[str, dict[str, Any]]]]] = {
     "entities": (EntitiesDocument, EntityQuery.described()),
     "episodes": (EpisodesDocument, EpisodeQuery.described()),
     "rules": (RulesDocument, RuleQuery.described()),
     "teams": (TeamsDocument, TeamQuery.described()),
-    "explain": (ExplainDocument, _OF_ENTITY | _PART),
+    "explain": (ExplainDocument, _ENTITY_PARAMETERS | _PART),
     "changes": (ChangesDocument, _PART),
     "runbooks": (RunbooksDocument, _PART),
     "health": (HealthDocument, {}),

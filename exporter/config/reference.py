@@ -58,15 +58,16 @@ def _section(section: type[Section], place: tuple[str, ...]) -> Iterator[str]:
             lines, active = _yaml(key, examples), True
         yield from (line if active else f"#{line}" for line in lines)
         for alternative in [*sections_in(field.annotation)][1:]:
-            yield from _as_item(_nested(_section(alternative, place_of_key), as_item=True))
+            yield from _commented_item(_nested(_section(alternative, place_of_key), as_item=True))
         if not place:
             yield ""
 
 
-def _as_item(lines: Iterator[str]) -> Iterator[str]:
-    """Yield the lines of an item that is commented out, its first key with the mark of an item."""
+def _commented_item(lines: Iterator[str]) -> Iterator[str]:
+    """Yield the lines of a list item whose keys are all commented out, with a dash before the first key."""
     is_first = True
     for line in lines:
+        # a key is commented out with # alone, and a description begins with # and a blank
         if is_first and line.startswith("    #") and not line.startswith("    # "):
             is_first = False
             yield f"  #- {line.removeprefix('    #')}"

@@ -414,11 +414,15 @@ AUTO: Final = "auto"
 """Value in place of the address of agents, for the ports that agents usually have."""
 
 
-def _template(required: set[str], *names: str, alternative: str = "") -> AfterValidator:
+def _template(*names: str, one_of: set[str], alternative: str = "") -> AfterValidator:
     """
-    Return a check of a URL with some of these names in braces, of which one at least must be a required one.
+    Return a check of a URL with placeholders such as ``{host}``.
 
-    ``alternative`` is allowed as well.
+    Args:
+        names: The names of placeholders that it may contain.
+        one_of: Names of which it must contain one or more.
+        alternative: A text that is valid although it is no URL; empty for none.
+
     """
 
     def check(text: str) -> str:
@@ -429,16 +433,16 @@ def _template(required: set[str], *names: str, alternative: str = "") -> AfterVa
             allowed = ", ".join(f"{{{name}}}" for name in names)
             raise ValueError(f"may contain {allowed}, and no other braces")
         http_url(_PLACEHOLDER.sub("1", text))
-        if not used & required:
-            missing = " or ".join(f"{{{n}}}" for n in names if n in required)
+        if not used & one_of:
+            missing = " or ".join(f"{{{name}}}" for name in names if name in one_of)
             raise ValueError(f"must contain {missing}: otherwise all nodes have one URL")
         return text
 
     return AfterValidator(check)
 
 
-NodeTemplate = Annotated[str, _template({"host", "node_id"}, "host", "node_id", "rack")]
-TargetTemplate = Annotated[str, _template({"target", "host"}, "target", "host", "port")]
+NodeTemplate = Annotated[str, _template("host", "node_id", "rack", one_of={"host", "node_id"})]
+TargetTemplate = Annotated[str, _template("target", "host", "port", one_of={"target", "host"})]
 Controller = Annotated[
     str,
     matching(
@@ -456,7 +460,7 @@ class FoundSourceConfig(AccessConfig, DialectConfig):
 class KafkaDiscoveryConfig(Section):
     """Brokers and controllers as the cluster itself reports them."""
 
-    url: Annotated[str, _template({"host", "node_id"}, "host", "node_id", "rack", alternative=AUTO)] = Field(
+    url: Annotated[str, _template("host", "node_id", "rack", one_of={"host", "node_id"}, alternative=AUTO)] = Field(
         description=(
             "Where a node's agent answers. {host}, {node_id} and {rack} are replaced by the values that the "
             "cluster reports for the node. auto tries the usual ports, without TLS or credentials."

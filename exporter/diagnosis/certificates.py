@@ -57,20 +57,18 @@ async def certificates(
         except (ValueError, x509.InvalidVersion):
             findings.append(Catalog.CERTIFICATE_UNREADABLE.found(f"{host}:{port}"))
         else:
-            findings.append(judged(f"{host}:{port}", _end(certificate), now_seconds))
+            findings.append(expiry_finding(f"{host}:{port}", _end(certificate), now_seconds))
     web = _web_settings(config)
     ends = ends_of_files(config, web or WebSettings())
-    return [*findings, *(judged(str(path), end, now_seconds) for path, end in ends.items())]
+    return [*findings, *(expiry_finding(str(path), end, now_seconds) for path, end in ends.items())]
 
 
 def ends_of_files(config: Config, web: WebSettings) -> dict[Path, float]:
     """
-    Return the times until which the certificates in files are valid, in Unix time, by file.
+    Return the times until which certificates are valid, in Unix time, by file.
 
-    The files are those that the configuration and the web config file name.
-
-    For authorities it is the last time, since one valid authority is enough; for a chain, it is the first. Files
-    without a certificate are left out.
+    The files are those that the configuration and the web config file name. In a file of authorities the last time
+    counts, since one valid authority is enough; in a chain the first. Files without a certificate are left out.
     """
     ends = {}
     tls = web.config.tls_server_config
@@ -85,7 +83,7 @@ def ends_of_files(config: Config, web: WebSettings) -> dict[Path, float]:
     return ends
 
 
-def judged(name: str, end: float, now_seconds: float) -> Finding:
+def expiry_finding(name: str, end: float, now_seconds: float) -> Finding:
     """Return a finding about the time for which a certificate is still valid; both times are Unix times in seconds."""
     days = (end - now_seconds) / _DAY
     if days < 0:
@@ -125,15 +123,11 @@ def _servers(config: Config, found_sources: Iterable[SourceConfig]) -> Iterator[
 
 
 async def _presented(server: _TlsServer) -> bytes | None:
-    """
-    Return the server's certificate, trusted or not.
-
-    Return None without a TLS session, for which other checks give the reason.
-    """
+    """Return the server's certificate, trusted or not; None without a TLS session, whose reason other checks give."""
     host, port, tls = server
     try:
-        ours = tls_of(tls) if tls else Tls()
-        context = replace(ours, verify=False).context()
+        settings = tls_of(tls) if tls else Tls()
+        context = replace(settings, verify=False).context()
         async with asyncio.timeout(_SECONDS):
             _, writer = await asyncio.open_connection(host, port, ssl=context)
     except (OSError, ValueError, ClientError, TimeoutError):
@@ -144,11 +138,7 @@ async def _presented(server: _TlsServer) -> bytes | None:
 
 
 def _web_settings(config: Config) -> WebSettings | None:
-    """
-    Return the web config file.
-
-    Return None without one, and for one that cannot be used, which the check of the address reports.
-    """
+    """Return the web config file; None without one, or if it cannot be used, which the check `listening` reports."""
     file = config.server.web_config_file
     try:
         return None if file is None else load_web_settings(file)

@@ -100,23 +100,23 @@ class ClusterAnswers:
 def ask(admin: QuotaAdmin) -> ClusterAnswers:
     """Make every request once; blocks."""
 
-    def tried(call: Callable[[], _Value]) -> _Value | ClientError:
+    def value_or_error(call: Callable[[], _Value]) -> _Value | ClientError:
         try:
             return call()
         except ClientError as error:
             return error
 
-    description = tried(admin.describe_cluster)
+    description = value_or_error(admin.describe_cluster)
     if isinstance(description, ClientError):
         return ClusterAnswers(description=description)
     nodes = [node.node_id for node in description.nodes]
-    settings = tried(lambda: admin.describe_all_settings(nodes, inf))
-    releases = tried(lambda: admin.describe_releases(nodes, inf))
+    settings = value_or_error(lambda: admin.describe_all_settings(nodes, inf))
+    releases = value_or_error(lambda: admin.describe_releases(nodes, inf))
     return ClusterAnswers(
         description=description,
-        quotas=tried(admin.describe_quotas),
+        quotas=value_or_error(admin.describe_quotas),
         settings=dict.fromkeys(nodes, settings) if isinstance(settings, ClientError) else settings,
-        leader=tried(admin.describe_quorum_leader),
+        leader=value_or_error(admin.describe_quorum_leader),
         releases=dict.fromkeys(nodes, releases) if isinstance(releases, ClientError) else releases,
     )
 

@@ -98,35 +98,43 @@ def quota_findings(snapshot: Snapshot) -> Iterator[Finding]:
 def _idle_rules(snapshot: Snapshot, limits: Limits) -> Iterator[Finding]:
     """Yield findings about rules under which no client is measured, and about rules whose clients agents may hide."""
     rules = rule_usage(limits, snapshot)
-    overruled = [rule for rule in rules if rule.hits == () and rule.overruled_by is not None]
-    doubtful = {rule.misnamed.entity: rule.misnamed for rule in rules if rule.hits == () and rule.misnamed is not None}
-    idle = [rule for rule in rules if rule.hits == () and rule.overruled_by is None and rule.misnamed is None]
-    # a node that is not read has a finding of its own
-    brokers = {node.broker for node in snapshot.nodes}
-    unseen = [rule for rule in rules if rule.hits is None and not brokers.isdisjoint(rule.hidden_on)]
-    for problem in islice(doubtful.values(), _MISNAMED):
+    unused = [rule for rule in rules if rule.hits == ()]
+    misnamed = {rule.misnamed.entity: rule.misnamed for rule in unused if rule.misnamed is not None}
+    overruled = [rule for rule in unused if rule.overruled_by is not None]
+    idle = [rule for rule in unused if rule.overruled_by is None and rule.misnamed is None]
+    for problem in islice(misnamed.values(), _MISNAMED):
         yield Catalog.RULE_MISNAMED.found(problem.entity.rule, problem=problem.text, commands=problem.commands)
-    if len(doubtful) > _MISNAMED:
-        yield Catalog.RULES_MISNAMED.found(count=len(doubtful) - _MISNAMED)
+    if len(misnamed) > _MISNAMED:
+        yield Catalog.RULES_MISNAMED.found(count=len(misnamed) - _MISNAMED)
     if overruled:
         yield Catalog.LIMITS_OVERRULED.found(count=len(overruled), total=len(rules), examples=_examples(overruled))
-    if idle and snapshot.measured:
-        yield Catalog.LIMITS_UNUSED.found(count=len(idle), total=len(rules), examples=_examples(idle))
-    if unseen and snapshot.measured:
-        hidden = {
-            (quota_type, EntityKind.of_rule(rule.entity)): rule.hidden_on
-            for rule in unseen
-            if isinstance(rule.entity, QuotaEntity) and (quota_type := QuotaType.of_quota_key(rule.key)) is not None
-        }
-        nodes = dict.fromkeys(chain.from_iterable(rule.hidden_on for rule in unseen))
-        kinds = kinds_text(hidden) or "new connections"
-        yield Catalog.LIMITS_NOT_VISIBLE.found(
-            count=len(unseen),
-            total=len(rules),
-            examples=_examples(unseen),
-            sources=f"{source_names(snapshot, nodes)} may show no {kinds}",
-            rule=lacking_on(snapshot, hidden) or _CONNECTIONS_LACKING,
-        )
+    if snapshot.measured:
+        if idle:
+            yield Catalog.LIMITS_UNUSED.found(count=len(idle), total=len(rules), examples=_examples(idle))
+        yield from _hidden_rules(snapshot, rules)
+
+
+def _hidden_rules(snapshot: Snapshot, rules: Sequence[RuleUsage]) -> Iterator[Finding]:
+    """Yield a finding about the rules whose clients the agents of nodes that are read may hide."""
+    # a node that is not read has a finding of its own
+    brokers = {node.broker for node in snapshot.nodes}
+    hidden = [rule for rule in rules if rule.hits is None and not brokers.isdisjoint(rule.hidden_on)]
+    if not hidden:
+        return
+    nodes_by_kind = {
+        (quota_type, EntityKind.of_rule(rule.entity)): rule.hidden_on
+        for rule in hidden
+        if isinstance(rule.entity, QuotaEntity) and (quota_type := QuotaType.of_quota_key(rule.key)) is not None
+    }
+    nodes = dict.fromkeys(chain.from_iterable(rule.hidden_on for rule in hidden))
+    kinds = kinds_text(nodes_by_kind) or "new connections"
+    yield Catalog.LIMITS_NOT_VISIBLE.found(
+        count=len(hidden),
+        total=len(rules),
+        examples=_examples(hidden),
+        sources=f"{source_names(snapshot, nodes)} may show no {kinds}",
+        rule=lacking_on(snapshot, nodes_by_kind) or _CONNECTIONS_LACKING,
+    )
 
 
 def agent_findings(reads: Iterable[SourceRead], snapshot: Snapshot, *, discovers: bool = False) -> Iterator[Finding]:
@@ -362,6 +370,7 @@ def _one_user(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _examples(rules: Sequence[RuleUsage]) -> str:
+    """Return the first rules as a list, each with the rule that overrules it, and an ellipsis for the others."""
     texts = []
     for rule in rules[:_EXAMPLES]:
         text, overruling = f"{rule.key} of {rule.entity.rule}", rule.overruled_by

@@ -76,7 +76,8 @@ def clock_compared(source: str, date: str | None, asked_at: float, answered_at: 
         agent_time = parsedate_to_datetime(date or "").timestamp()
     except (ValueError, OverflowError):  # the latter for a year of twenty digits
         return None
-    behind, ahead = asked_at - 1 - agent_time, agent_time - answered_at
+    # the header lacks the fraction of a second, so that the agent's clock may be up to 1 s ahead of it
+    behind, ahead = asked_at - (agent_time + 1), agent_time - answered_at
     off = max(behind, ahead)
     if off <= _TOLERANCE_SECONDS:
         return Catalog.CLOCK_AGREES.found(source)
@@ -92,7 +93,7 @@ async def listening(server: ServerConfig) -> list[Finding]:
     """
     if server.web_config_file is not None:
         load_web_settings(server.web_config_file)
-    findings = [await _address(server, *endpoint) for endpoint in server.endpoints]
+    findings = [await _port_finding(server, *endpoint) for endpoint in server.endpoints]
     max_connections = server.max_connections
     possible = most_connections(max_connections)
     if possible < max_connections:
@@ -126,7 +127,7 @@ def memory_findings(sources: Sequence[SourceHealth], limit: int | None) -> list[
     ]
 
 
-async def _address(server: ServerConfig, address: str, port: int) -> Finding:  # noqa: PLR0911 - one for each finding
+async def _port_finding(server: ServerConfig, address: str, port: int) -> Finding:  # noqa: PLR0911 - one for each finding
     host = address or "all addresses"
     if port == 0:
         return Catalog.PORT_ANY.found(address=host)

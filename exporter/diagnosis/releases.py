@@ -56,17 +56,11 @@ def release_text(releases: Mapping[str, ReleaseRange]) -> str:
 def release_line(limits: Limits | None) -> str:
     """Return the release of a cluster by its limits, and whether each of its releases was tested."""
     releases = {} if limits is None else limits.releases
-    tested = [is_tested(release) for release in releases.values()]
-    words = (
-        ""
-        if not tested
-        else ", tested"
-        if all(tested)
-        else ", not tested"
-        if not any(tested)
-        else ", in part not tested"
-    )
-    return f"{release_text(releases)}{words}"
+    tested = {is_tested(release) for release in releases.values()}
+    if not tested:
+        return release_text(releases)
+    words = "in part not tested" if len(tested) > 1 else "tested" if True in tested else "not tested"
+    return f"{release_text(releases)}, {words}"
 
 
 def is_tested(release: ReleaseRange) -> bool:
@@ -104,11 +98,7 @@ def unenforced(releases: Iterable[ReleaseRange], kind: QuotaType) -> ReleaseRang
 
 
 def unenforced_text(releases: Mapping[str, ReleaseRange], kind: QuotaType) -> str | None:
-    """
-    Return the reason why quotas of a type have no effect in a cluster; None if they have an effect.
-
-    The releases of the cluster are by node id.
-    """
+    """Return the reason why quotas of a type have no effect under these releases (by node id); None if they have."""
     release = unenforced(releases.values(), kind)
     if release is None:
         return None

@@ -141,7 +141,7 @@ class Causes:
         """Note the buckets in debt, the buckets of clients with mutations, and the entities at their request limit."""
         layout = columns.layout
         for recent in (self._mutating, self._in_debt, self._at_limit):
-            recent.follow(layout, now_seconds)
+            recent.move_to(layout, now_seconds)
         mutations = layout.of_type(QuotaType.CONTROLLER_MUTATION)
         usage, in_debt = columns.usage[mutations], columns.tokens[mutations] < 0
         # Kafka keeps the rate in two samples of 30 s as it keeps throttles, so both linger for the same time.

@@ -94,7 +94,7 @@ class Staleness:
             now_seconds: Steady time of the collection.
 
         """
-        self._follow(placed, now_seconds)
+        self._move_to(placed, now_seconds)
         layout = placed.layout
         stale = np.zeros(len(layout), np.bool_)
         mutations = layout.of_type(QuotaType.CONTROLLER_MUTATION)
@@ -107,8 +107,8 @@ class Staleness:
         self.read_under.update((node, version_of(placed.rules.on(node))) for node in leads)
         return stale
 
-    def _follow(self, placed: Placed, now_seconds: float) -> None:
-        """Take the rows of another layout, and judge rows that are new or under other rules."""
+    def _move_to(self, placed: Placed, now_seconds: float) -> None:
+        """Carry the rows over to another layout, and find the standing of rows that are new or under other rules."""
         layout, previous = placed.layout, self._layout
         if layout is not previous or placed.rules is not self._rules:
             standings = layout.carry(self._standings, previous, -1).copy()
@@ -121,7 +121,7 @@ class Staleness:
             self._last = usage.copy(), throttle.copy()
             self._standings, self._layout, self._rules = standings, layout, placed.rules
             self._suspects = np.flatnonzero(standings != Standing.IN_USE)
-        self._rose.follow(layout, now_seconds)
+        self._rose.move_to(layout, now_seconds)
 
     def _judge(
         self, suspects: Rows, stale: NDArray[np.bool_], placed: Placed, values: Floats, now_seconds: float
@@ -170,8 +170,8 @@ class RecentRows:
         self._left: dict[Place, float] = {}
         """The same time by name of the entities that left."""
 
-    def follow(self, layout: Layout, now_seconds: float) -> None:
-        """Take the rows of another layout, and forget entities that were seen longer ago than a minute."""
+    def move_to(self, layout: Layout, now_seconds: float) -> None:
+        """Carry the times over to the rows of another layout, and forget entities that were last seen a minute ago."""
         if layout is not self._layout:
             previous, previous_rows = self._layout, layout.rows_in(self._layout)
             seen_before_leaving = self._seen.copy()

@@ -53,7 +53,7 @@ def server_of(api: ExporterApi) -> Server[Any]:
         return ListToolsResult(tools=tools())
 
     async def call_tool(_context: object, params: CallToolRequestParams) -> CallToolResult:
-        return await called(api, params.name, params.arguments or {})
+        return await call_result(api, params.name, params.arguments or {})
 
     return Server(
         "quotascope",
@@ -80,7 +80,7 @@ def tools() -> list[Tool]:
     ]
 
 
-async def called(api: ExporterApi, name: str, arguments: dict[str, Any]) -> CallToolResult:
+async def call_result(api: ExporterApi, name: str, arguments: dict[str, Any]) -> CallToolResult:
     """Return the answer of a tool, or the reason why there is none."""
     if (question := _BY_NAME.get(name)) is None:
         return _failed(f"there is no tool {shown(name)!r}: there are {', '.join(_BY_NAME)}")

@@ -183,11 +183,15 @@ def _parameter(name: str, value: object) -> str:
     return text
 
 
-def _schemas(document: str, **words: str) -> dict[str, dict[str, Any]]:
-    """Return the parameters of the API's document that have words here, as schemas of arguments with these words."""
+def _schemas(document: str, **descriptions: str) -> dict[str, dict[str, Any]]:
+    """Return the schemas of a tool's arguments: parameters of the API's document, with these descriptions by name."""
     known = deepcopy(ANSWERS[document][1])
     schemas: dict[str, dict[str, Any]] = {}
-    for name, description in {**words, "offset": "Rows before the first.", "size": "Rows of the answer."}.items():
+    for name, description in {
+        **descriptions,
+        "offset": "Rows before the first.",
+        "size": "Rows of the answer.",
+    }.items():
         schema = known[name]
         if "enum" in schema:
             schema |= {"type": "string", "enum": list(map(str, schema["enum"]))}
@@ -196,7 +200,7 @@ def _schemas(document: str, **words: str) -> dict[str, dict[str, Any]]:
         schemas[name] = {**schema, "description": description}
     schemas["size"] |= {"default": _SIZE, "maximum": _MOST}
     if "reverse" in schemas:
-        schemas["reverse"] = {"type": "boolean", "default": False, "description": words["reverse"]}
+        schemas["reverse"] = {"type": "boolean", "default": False, "description": descriptions["reverse"]}
     return schemas
 
 

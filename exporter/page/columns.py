@@ -196,7 +196,7 @@ COLUMNS: Final = (
     TableColumn(header="Rule", order=Order.LEVEL, kind="name", cell=lambda row: worded(rule_or_cause(row.usage))),
 )
 """The columns of a table of entities, from the left; the first is the name of the row."""
-OF_ENTITY: Final = tuple(column for column in COLUMNS if column.header not in {TEAM.header, "Last 5 minutes"})
+ENTITY_PAGE_COLUMNS: Final = tuple(column for column in COLUMNS if column.header not in {TEAM.header, "Last 5 minutes"})
 """Columns on the page of an entity, which draws more than five minutes."""
 
 

@@ -32,7 +32,7 @@ from ..diagnosis.units import entity_name, rule_or_cause, seconds, type_name
 from ..names import asked_as
 from ..snapshot import Entity, EntityUsage, Snapshot, Usages
 from ..untrusted import one_line
-from .columns import OF_ENTITY, TableRow, trail_drawing
+from .columns import ENTITY_PAGE_COLUMNS, TableRow, trail_drawing
 from .render import PageFrame, as_of, clock_time, entity_address, name, render
 
 _THROTTLED: Final = "KafkaQuotaClientThrottled"
@@ -122,10 +122,12 @@ def entity_page(result: EntityResult | None, frame: PageFrame) -> str:
             "levels_of": list(_levels(result)),
             "types": [type_name(kind) for kind in QuotaType],
             "columns": [
-                {"header": column.header, "kind": column.kind, "address": "", "sorted": ""} for column in OF_ENTITY
+                {"header": column.header, "kind": column.kind, "address": "", "sorted": ""}
+                for column in ENTITY_PAGE_COLUMNS
             ],
             "rows": [
-                [column.cell(TableRow(usage=usage, near_limit=near_limit)) for column in OF_ENTITY] for usage in rows
+                [column.cell(TableRow(usage=usage, near_limit=near_limit)) for column in ENTITY_PAGE_COLUMNS]
+                for usage in rows
             ],
             "of_cluster": [
                 one_line(cluster_sentence(usage), 500)

@@ -47,7 +47,7 @@ class Runbooks:
     Args:
         texts: Markdown by the name of the alert.
         summaries: Severity and summary by the name of the alert.
-        pages: Know the entities and their throttle episodes.
+        pages: The source of entities and their throttle episodes; None leaves runbooks without them.
 
     """
 
@@ -60,8 +60,9 @@ class Runbooks:
         self.texts = texts
         """Markdown by the name of the alert."""
         self._summaries = summaries or {}
-        self._entities = pages
-        self._pages: dict[str, str] = {}
+        self._pages = pages
+        self._general: dict[str, str] = {}
+        """Runbooks without the names of an entity as HTML, by the name of the alert."""
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """Add the addresses of the runbooks, if there are any."""
@@ -81,19 +82,20 @@ class Runbooks:
         if alert not in self.texts:
             raise web.HTTPNotFound
         user, client_id = asked_entity(request.query)
-        if self._entities is not None and (user or client_id):
-            return _answer(await self._of_entity(alert, user, client_id, self._entities))
-        if alert not in self._pages:
+        if self._pages is not None and (user or client_id):
+            return _answer(await self._entity_runbook(alert, user, client_id, self._pages))
+        if alert not in self._general:
             # HTML in the text was escaped by the Markdown parser
             content = Markup(_markdown().render(self.texts[alert]))  # noqa: S704 - as said
             heading = "" if content.startswith("<h1>") else alert
-            self._pages[alert] = _rendered(alert, heading=heading, content=content)
-        return _answer(self._pages[alert])
+            self._general[alert] = _rendered(alert, heading=heading, content=content)
+        return _answer(self._general[alert])
 
-    async def _of_entity(self, alert: str, user: str | None, client_id: str | None, pages: Pages) -> str:
+    async def _entity_runbook(self, alert: str, user: str | None, client_id: str | None, pages: Pages) -> str:
+        """Return a runbook as HTML with the names of an entity and its throttle episodes."""
         snapshot = await pages.snapshot()
 
-        def made() -> str:
+        def rendered() -> str:
             limits = None if snapshot is None else snapshot.limits
             episodes = () if snapshot is None else pages.explained(snapshot, user, client_id).episodes
             text = filled(self.texts[alert], user, client_id, limits)
@@ -113,7 +115,7 @@ class Runbooks:
                 ],
             )
 
-        return await pages.in_turn(made)
+        return await pages.in_turn(rendered)
 
 
 async def _with_slash(_request: web.Request) -> web.Response:

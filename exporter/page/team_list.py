@@ -191,7 +191,7 @@ def _cells(result: TeamResult) -> dict[str, object]:
 
 
 def _amount(row: TeamRow) -> TableCell:
-    """Return the texts of usage, of the sum of limits, and of the used part of the budget."""
+    """Return the usage of a team, the sum of its limits, the used part of its budget, stranded limits and fairness."""
     kind = row.quota_type
     if row.usage is None and row.budget is None and row.allowed is None:
         return worded(NOT_APPLICABLE)

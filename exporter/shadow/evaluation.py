@@ -152,17 +152,18 @@ class _Evaluation:
         if limits is None:
             nodes = {node.broker for node in joined.nodes}
             return Shadow(name=self._candidate.name, unevaluated=self._count_under_unknown_limits(joined, nodes))
-        grouping = self._follow(joined.columns.layout, limits, overruled)
+        grouping = self._grouping_of(joined.columns.layout, limits, overruled)
         effects = _effects(grouping, joined.columns, late)
         evaluated, changes, unevaluated = _count(grouping, effects)
         changed_pools = {pool for pool, counts in changes.items() if any(counts.values())}
         self._measured |= {pool for pool, count in evaluated.items() if count} | changed_pools
         self._measured |= {(kind, broker) for kind, broker, _ in unevaluated}
         pools = _limited_pools(joined, limits, grouping.rules, self._measured, overruled)
-        for kind, broker in pools:
+        for kind, broker in pools:  # brokers measure only under quotas in force
             if not grouping.enforced[kind].enabled:
                 reason = UnevaluatedReason.MUTATION if kind is _MUTATION else UnevaluatedReason.UNMEASURED
                 unevaluated[kind, broker, reason] += len(grouping.rules[kind])
+        # of a key in two counts, the greater one stays
         unevaluated |= self._count_absent(joined, pools, evaluated, unevaluated, overruled)
         unevaluated |= self._count_under_unknown_limits(joined, overruled)
         unclear_pools = {(kind, broker) for kind, broker, _ in unevaluated}
@@ -177,7 +178,7 @@ class _Evaluation:
             unevaluated={key: unevaluated[key] for key in sorted(unevaluated, key=_sort_key)},
         )
 
-    def _follow(self, layout: Layout, limits: Limits, overruled: AbstractSet[str]) -> Grouping:
+    def _grouping_of(self, layout: Layout, limits: Limits, overruled: AbstractSet[str]) -> Grouping:
         """Return the grouping of a layout; a new one if the rules have changed since the last layout."""
         grouping = self._grouping
         is_unchanged = overruled == self._overruled and limits.version == self._version
@@ -189,7 +190,7 @@ class _Evaluation:
             self._grouping = grouping
             self._shown, self._measured = np.empty(0, np.bool_), set()
         self._version, self._overruled = limits.version, overruled
-        grouping.follow(layout)
+        grouping.move_to(layout)
         return grouping
 
     def _count_absent(

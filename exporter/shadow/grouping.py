@@ -182,8 +182,8 @@ class Grouping:
         """Return whether most of the entities have no row any more."""
         return len(self.entities) > 2 * len(self.members) + 1000
 
-    def follow(self, layout: Layout) -> None:
-        """Take the rows of another layout under the same rules."""
+    def move_to(self, layout: Layout) -> None:
+        """Carry the entities of rows over to another layout under the same rules, and find those of new rows."""
         if layout is self.layout:
             return
         numbers = layout.carry(self._number_of_row, self.layout, _NEW).copy()

@@ -175,11 +175,11 @@ def _items(answer: bytes | bytearray, count: int) -> list[object]:
     return decoded
 
 
-def _marks(answer: bytes | bytearray) -> Iterator[int]:
+def _mark_counts(answer: bytes | bytearray) -> Iterator[int]:
     """
-    Yield the most marks that each MiB of an answer can hold, including the marks in names.
+    Yield for each MiB of an answer the number of marks that stand between values (``,:{[``), or within names.
 
-    Other tasks get their turn between two MiB.
+    A caller can let other tasks run between two MiB.
     """
     for start in range(0, len(answer), _PIECE_BYTES):
         piece = answer[start : start + _PIECE_BYTES]
@@ -193,7 +193,7 @@ def _is_too_much(answer: bytes | bytearray) -> bool:
     A decoded value takes a hundred bytes, and its text may be as short as two: so the marks between values are counted
     first. Names hold such marks, too; they are left out only where the first count is too high.
     """
-    if sum(_marks(answer)) <= MOST_MARKS:
+    if sum(_mark_counts(answer)) <= MOST_MARKS:
         return False
     # a loop of Python's own, which lets others have their turn as well
     return any(number >= MOST_MARKS for number, _ in enumerate(_MARK.finditer(answer)))
@@ -284,21 +284,21 @@ class JolokiaSource:
     async def read(self) -> BeanTable:
         """Return the quota beans as they are now. Raises ``SourceError``."""
         self._decoding.check()
-        ends = asyncio.get_running_loop().time() + self._timeout_seconds
-        layout, values, coverage = await self._asked(ends)
+        deadline = asyncio.get_running_loop().time() + self._timeout_seconds
+        layout, values, coverage = await self._asked(deadline)
         return BeanTable(node_id=self._node_id.of(layout), layout=layout, values=values, coverage=coverage)
 
-    async def _asked(self, ends: float) -> _Answer:
-        """Return the agent's answer until ``ends``: to one request, or to other requests if that one cannot be read."""
+    async def _asked(self, deadline: float) -> _Answer:
+        """Return the agent's answer until the deadline: to one request, or else to several smaller ones."""
         if self._reads_in_parts:
             self._reads_in_parts -= 1
-            return await self._in_parts(ends)
+            return await self._in_parts(deadline)
         requests = BY_TYPE if self._reads_by_type else REQUESTS
         self._reads_by_type = max(0, self._reads_by_type - 1)
         try:
             return await self._asked_for(requests)
         except AnswerTooLong:
-            answer = await self._in_parts(ends)
+            answer = await self._in_parts(deadline)
             self._reads_in_parts = _READS_BY_TYPE
             return answer
         except SourceNotRead as error:
@@ -306,7 +306,7 @@ class JolokiaSource:
                 raise
             # A bean of another product that cannot be looked at, or Jolokia 1 while a node starts, which has none yet.
             try:
-                async with asyncio.timeout_at(ends):
+                async with asyncio.timeout_at(deadline):
                     answer = await self._asked_for(BY_TYPE)
             except TimeoutError:
                 raise error from None
@@ -317,13 +317,13 @@ class JolokiaSource:
         keys, numbers = await self._numbers(requests)
         return await self._decoding.run(lambda: self._placed(keys, numbers), ANSWERS)
 
-    async def _in_parts(self, ends: float) -> _Answer:
+    async def _in_parts(self, deadline: float) -> _Answer:
         """Ask for each kind of bean separately, so that an answer that is too long costs only its own kind."""
         keys: list[Key] = []
         numbers: list[NDArray[np.float64]] = []
         lost_parts: list[str] = []
         try:
-            async with asyncio.timeout_at(ends):
+            async with asyncio.timeout_at(deadline):
                 for request in BY_TYPE:
                     try:
                         part_keys, values = await self._numbers((request,))
@@ -354,8 +354,8 @@ class JolokiaSource:
         """Return the numbers of one answer."""
         async with self._fetch.asked(self._url, bulk_request(requests), self._names) as answer:
             cost = COST_OF_JSON * len(answer)
-            for marks in _marks(answer):
-                cost += COST_OF_MARK * marks
+            for mark_count in _mark_counts(answer):
+                cost += COST_OF_MARK * mark_count
                 await asyncio.sleep(0)
             async with DECODING.turn(cost):
                 return await self._decoding.run(lambda: numbers_in(answer, requests, self._names), ANSWERS)

@@ -160,19 +160,20 @@ async def inventory(  # noqa: PLR0913 - the parts of a configuration
     if by_exporter and not has_own:
         raise SourceUnreadable("it has no usage that an exporter of quotascope shows: is the exporter scraped?")
     if by_exporter or (by_exporter is None and has_own):
-        return _of_exporters(own_series, grouping, selector)
+        return _exporter_inventory(own_series, grouping, selector)
     if not groups:
         raise SourceUnreadable("it has series of quotascope's exporter only, and those of agents were asked for")
-    return _of_agents(groups, grouping, selector, node_ids or {}, forced)
+    return _agent_inventory(groups, grouping, selector, node_ids or {}, forced)
 
 
-def _of_agents(
+def _agent_inventory(
     groups: Mapping[str, Mapping[Replica, Sequence[Series]]],
     grouping: Grouping,
     selector: str,
     node_ids: Mapping[str, str],
     forced: TextDialect | None,
 ) -> Inventory:
+    """Return the series of agents, by node. Raises ``SourceUnreadable``."""
     nodes = [
         NodeSeries(instance=instance, series=[one for part in replicas.values() for one in part])
         for instance, replicas in groups.items()
@@ -234,7 +235,7 @@ def _node_id(
     instance: str, reported: Sequence[str], configured: str | None, replicas: Mapping[Replica, Sequence[Series]]
 ) -> str:
     """
-    Return the id of a node, or its label where none is known: by configuration, by its target, or by its agent.
+    Return the id of a node: by configuration, by its target, or by its agent; without any of them, its instance label.
 
     Raises ``SourceUnreadable`` where its agent reports another one.
     """
@@ -284,7 +285,12 @@ def _pages(
 def _page(
     instance: str, replica: Replica, series: Sequence[Series], grouping: Grouping, forced: TextDialect | None
 ) -> _Page:
-    """Read the series of one page by the reader of its dialect. Raises ``SourceUnreadable``."""
+    """
+    Read the series of one page by the reader of its dialect. Raises ``SourceUnreadable``.
+
+    The page is read twice: with 1 as every number, which gives the factors to Kafka's units, and with the places of the
+    series as numbers, which gives the series of each column.
+    """
     node = NodeSeries(instance=instance, series=[replace(one, samples=[(0.0, "1")]) for one in series])
     numbered = [replace(one, samples=[(0.0, str(place))]) for place, one in enumerate(series, start=1)]
     try:
@@ -356,7 +362,7 @@ def _without_name(labels: Labels) -> Labels:
     return {label: value for label, value in labels.items() if label != NAME}
 
 
-def _of_exporters(series: Sequence[Series], grouping: Grouping, selector: str) -> Inventory:
+def _exporter_inventory(series: Sequence[Series], grouping: Grouping, selector: str) -> Inventory:
     """Return the families of exporters of ours. Raises ``SourceUnreadable``."""
     by_instance: dict[str, list[Series]] = defaultdict(list)
     for one in series:

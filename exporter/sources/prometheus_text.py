@@ -48,6 +48,7 @@ class _Detections:
         self._known: list[tuple[str, TextDialect | None]] = []
 
     def of(self, page: str) -> TextDialect | None:
+        """Return the dialect of a page; None if it shows none."""
         for known_page, dialect in self._known:
             if known_page is page:
                 return dialect
@@ -229,7 +230,9 @@ class TextReader:
         line_count = as_is.count("\n")
         is_due = line_count != self._line_count or self._reads % _SURVEYED_AGAIN_AFTER == 1
         self._line_count = line_count
-        if dialect is None or dialect is not self._dialect or is_due or (self._survey.prefix and detections.of(as_is)):
+        is_new = dialect is None or dialect is not self._dialect
+        # the last condition: the names have lost their prefix
+        if is_new or is_due or (self._survey.prefix and detections.of(as_is)):
             had_others = self._survey.has_others
             page, dialect = self._survey_of(as_is, detections)
             if self._dialect is not None and self._dialect.complete and had_others is not self._survey.has_others:

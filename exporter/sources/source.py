@@ -523,14 +523,20 @@ def _kinds_of(columns: Sequence[BeanColumn]) -> Counter[_Kind]:
             kinds[_NOTHING] += count
             continue
         if attribute.quota_type is not None and not attribute.open:
-            kind = EntityKind.of(names & 1, names & 2)
+            kind = EntityKind.of(names & _HAS_USER, names & _HAS_CLIENT_ID)
         kinds[attribute.quota_type, attribute.meaning, attribute.open, kind] += count
     return kinds
 
 
+_HAS_USER: Final = 1
+_HAS_CLIENT_ID: Final = 2
+
+
 def _names_of(bean: Bean) -> int:
-    """Return a number for the names in a quota's bean: 1 for a user, plus 2 for a client-id."""
+    """Return the names in a quota's bean as flags, ``_HAS_USER`` and ``_HAS_CLIENT_ID``."""
     if not bean.properties:
         return 0
     (first_key, client_id), (last_key, user) = bean.properties[0], bean.properties[-1]  # sorted by key
-    return (last_key == "user" and user != "") + 2 * (first_key == "client-id" and client_id != "")
+    has_user = last_key == "user" and user != ""
+    has_client_id = first_key == "client-id" and client_id != ""
+    return _HAS_USER * has_user + _HAS_CLIENT_ID * has_client_id

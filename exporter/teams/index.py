@@ -22,6 +22,7 @@ _NEW: Final = -9
 UNDECIDED_INDEX: Final = -1
 """Index of the name for an unknown team, counted from the end of the names."""
 _INDEX_FROM_END: Final = {NOT_OWNED: -2, NOT_DECIDED: UNDECIDED_INDEX}
+"""Indexes of the names for no team and for an unknown one, by the number that `TeamFinder` returns."""
 FEW: Final = 500
 """Entities whose teams are found on the event loop, which takes about 10 ms with a thousand teams."""
 KINDS: Final = tuple(EntityKind)
@@ -60,7 +61,7 @@ class TeamIndex:
         """Numbers that were looked up for the next layout."""
 
     async def look_up(self, layout: Layout) -> None:
-        """Find the teams for the next call of ``follow``; in a thread, and only for more than ``FEW`` new rows."""
+        """Find the teams for the next call of ``move_to``; in a thread, and only for more than ``FEW`` new rows."""
         new_rows = np.flatnonzero(layout.carry(self.team_of_row, self._layout, _NEW) == _NEW)
         if new_rows.size > FEW:
             self._looked_up = await asyncio.to_thread(self._find, layout, new_rows)
@@ -70,10 +71,14 @@ class TeamIndex:
         names = dict.fromkeys((entity.user, entity.client_id) for entity in layout.entities[rows])
         return {name: self._finder.number(*name) for name in names}
 
-    def follow(self, layout: Layout) -> None:
-        """Take the rows of another layout."""
-        if layout is self._layout:
-            return
+    def move_to(self, layout: Layout) -> None:
+        """Carry the teams of rows over to another layout, find those of new rows, and count the entities of teams."""
+        if layout is not self._layout:
+            self._carry_to(layout)
+            self._count_entities()
+
+    def _carry_to(self, layout: Layout) -> None:
+        """Carry the arrays by row over to another layout, and fill them for new rows."""
         teams = layout.carry(self.team_of_row, self._layout, _NEW).copy()
         hashes = layout.carry(self._hashes, self._layout, 0).copy()
         kinds = layout.carry(self.kinds, self._layout, _NO_KIND).copy()
@@ -89,10 +94,13 @@ class TeamIndex:
             kind = EntityKind.of(*name)
             kinds[row] = _NO_KIND if kind is None else KINDS.index(kind)
         self._layout, self.team_of_row, self._hashes, self.kinds = layout, teams, hashes, kinds
-        own_rows = layout.own
-        own_types, own_hashes = layout.types[own_rows], hashes[own_rows]
-        self.begins = np.ones(len(own_hashes), np.bool_)
+
+    def _count_entities(self) -> None:
+        """Mark the rows at which an entity begins, and count the users and client-ids of each team."""
+        own_rows = self._layout.own
+        types, hashes, teams = self._layout.types[own_rows], self._hashes[own_rows], self.team_of_row[own_rows]
+        self.begins = np.ones(len(hashes), np.bool_)
         # a layout has the rows of an entity together
-        self.begins[1:] = (own_types[1:] != own_types[:-1]) | (own_hashes[1:] != own_hashes[:-1])
-        _, first_rows = np.unique(own_hashes, return_index=True)
-        self.entities = fixed(np.bincount(teams[own_rows][first_rows], minlength=len(self.names)).astype(np.float64))
+        self.begins[1:] = (types[1:] != types[:-1]) | (hashes[1:] != hashes[:-1])
+        _, first_rows = np.unique(hashes, return_index=True)
+        self.entities = fixed(np.bincount(teams[first_rows], minlength=len(self.names)).astype(np.float64))

@@ -126,7 +126,7 @@ class TeamAdder:
         columns, index = joined.columns, self._index
         if columns.layout is not self._layout:
             self._layout = columns.layout
-            index.follow(columns.layout)
+            index.move_to(columns.layout)
             self._rows = {kind: _Rows(index, columns.layout, kind) for kind in TYPES}
         bounds = self._limits.update(joined)
         usages = {kind: self._usage(kind, columns) for kind in TYPES}
@@ -194,10 +194,10 @@ class TeamAdder:
     @staticmethod
     def _throttled(rows: _Rows, columns: Columns) -> tuple[Floats, _Masks]:
         """
-        Return two arrays by team, of the entities that the quota type of the rows throttles on a node.
+        Return the number of throttled entities by team, NaN where it is unknown, and whether it is complete.
 
-        The first has the number of these entities, NaN where it is unknown. The second is True if the throttle times
-        of all entities are known.
+        It has the entities that the quota type of the rows throttles on some node, and is complete if the throttle
+        times of all entities of the team are known.
         """
         throttle_times = columns.throttle_time[rows.rows]
         counts, empty, complete = np.zeros(rows.count), rows.empty, rows.all_known

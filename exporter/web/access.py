@@ -56,10 +56,10 @@ class AccessPolicy:
 
     Args:
         settings: Returns the current settings of the web config file.
-        most: Most scrapes, and most other requests, that are answered at once.
-        listening: The addresses that are listened on. On loopback addresses only ``localhost`` and IP addresses
-            are answered, unless ``allowed_hosts`` names others; elsewhere any host name is answered.
-        allowed_hosts: Host names that are answered besides IP addresses and ``localhost``; empty for the default.
+        max_requests: Most scrapes, and most other requests, that are answered at once.
+        listening: The addresses that are listened on.
+        allowed_hosts: Host names that are answered besides IP addresses and ``localhost``. If empty, any host name
+            is answered; none if all addresses are loopback addresses.
         clock: Steady seconds.
 
     """

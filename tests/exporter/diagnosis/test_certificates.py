@@ -16,7 +16,7 @@ from tests.exporter.web.serving import tls_section, web_file
 
 from quotascope.exporter.config import Config
 from quotascope.exporter.diagnosis import certificates as module
-from quotascope.exporter.diagnosis.certificates import judged, secrets
+from quotascope.exporter.diagnosis.certificates import expiry_finding, secrets
 
 DAY = 86_400.0
 
@@ -48,7 +48,7 @@ async def test_what_is_no_certificate_is_worth_a_look(monkeypatch: pytest.Monkey
 )
 def test_time_left(remaining: float, code: str) -> None:
     """A certificate within three weeks of its end has a finding."""
-    result = judged("a", 1e9, 1e9 - remaining)
+    result = expiry_finding("a", 1e9, 1e9 - remaining)
     assert result.code == code
     assert f" {abs(remaining) / DAY:.0f} " in result.text
 
