@@ -106,6 +106,7 @@ def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
     source = places.get(page.file.src_uri, f"docs/{page.file.src_uri}")
 
     def replaced(link: re.Match[str]) -> str:
+        """Return the link to the page that its target has become."""
         text, target, anchor = link[1], link[2], link[3] or ""
         path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
         if not (ROOT / path).exists():

@@ -139,7 +139,7 @@ def offered(rows: Iterable[Software]) -> Mapping[str, str]:
 
 
 def report(rows: Sequence[Software], newest: Mapping[str, str]) -> Iterator[str]:
-    """Return a line for each row, and how many of them are behind."""
+    """Yield a line for each row, and one with the number of rows that are behind."""
     width = max(len(row.name) for row in rows)
     behind = 0
     for row in rows:

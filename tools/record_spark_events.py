@@ -62,6 +62,7 @@ def throttled(version: str, kafka: Cluster) -> dict[str, list[str]]:
     topic = Traffic(kafka).topic()
 
     def work(driver: SparkProcess, _: Path) -> None:
+        """Run each case with a client-id and a quota of its own."""
         for case in THROTTLED_CASES:
             client_id = f"{case.__name__.replace('_', '-')}-on-{version}"
             with closing(Quotas(kafka.connection())) as quotas:

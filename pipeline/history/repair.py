@@ -88,7 +88,9 @@ def repair(folder: str, *, write: bool, map_items: Map = map) -> Iterator[Findin
 
 def _schema_of(name: str) -> pa.Schema | None:
     """Return the columns that a table has in this release, None unless it is the table of requests or made of it."""
-    return REQUESTS if name == "requests" else MADE[name].schema if name in MADE else None
+    if name == "requests":
+        return REQUESTS
+    return MADE[name].schema if name in MADE else None
 
 
 def _of_commit(name: str, commit: commits.Restored) -> Finding:

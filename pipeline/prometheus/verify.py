@@ -67,14 +67,14 @@ def verify_prometheus(  # noqa: PLR0913 - the parts of a configuration
             (acted_series, times.since, times.until),
         )
     )
-    silent = sorted(cluster for key, count in samples.items() if count and not acted.get(key) for cluster in key[2:])
+    silent = sorted(key[2] for key, count in samples.items() if count and not acted.get(key))
     if silent:
         names = ", ".join(repr(cluster[:60]) for cluster in silent)
         raise NotVerified(
             f"Prometheus has no throttle times of cluster {names} since the limits were set: was the exporter read, "
             "and does its agent report throttle times?"
         )
-    scales = {cluster: acted.get(key, 0.0) / count for key, count in samples.items() for cluster in key[2:]}
+    scales = {key[2]: acted.get(key, 0.0) / count for key, count in samples.items()}
     acted_before = _sampled(server, acted_series, times.begin, times.since)
     held_back = bounds | {key for key, figures in acted_before.items() if figures.throttled}
     return compared(shadow, times, predicted, happened, scales, held_back)
@@ -87,10 +87,15 @@ def _sampled(server: Server, series: str, begin_ms: int, end_ms: int) -> ByEntit
     The number is as Prometheus's evaluation interval shows it, and at least one for a sum above 0.
     """
     span = _span(begin_ms, end_ms)
-    # exporters of one cluster have the same series, each with its own labels of the target
-    by = "sum by (user, client_id, cluster) (max by (user, client_id, cluster, broker, quota_type)"
-    sums = _query(server, f"{by} (sum_over_time({series}[{span}])))", end_ms)
-    above = _query(server, f"{by} (count_over_time(({series} > 0)[{span}:])))", end_ms)
+
+    def by_entity(expression: str) -> dict[EntityKey, float]:
+        """Return the sums of a quantity of series over brokers and quota types."""
+        # exporters of one cluster have the same series, each with its own labels of the target
+        of_cluster = f"max by (user, client_id, cluster, broker, quota_type) ({expression})"
+        return _query(server, f"sum by (user, client_id, cluster) ({of_cluster})", end_ms)
+
+    sums = by_entity(f"sum_over_time({series}[{span}])")
+    above = by_entity(f"count_over_time(({series} > 0)[{span}:])")
     return {key: Figures(max(int(above.get(key, 0)), int(value > 0)), value) for key, value in sums.items()}
 
 
@@ -101,11 +106,11 @@ def _span(begin_ms: int, end_ms: int) -> str:
 
 def _query(server: Server, expression: str, time_ms: int) -> dict[EntityKey, float]:
     """Return the values of a Prometheus by entity of a cluster. Raises `NotVerified`."""
-    return {
-        (labels.get("user", ""), labels.get("client_id", ""), labels.get("cluster", "")): answer.samples[-1][1]
-        for answer in _ask(server, expression, time_ms)
-        for labels in (answer.labels,)
-    }
+    values: dict[EntityKey, float] = {}
+    for answer in _ask(server, expression, time_ms):
+        labels = answer.labels
+        values[labels.get("user", ""), labels.get("client_id", ""), labels.get("cluster", "")] = answer.samples[-1][1]
+    return values
 
 
 def _ask(server: Server, expression: str, time_ms: int) -> Sequence[Answer]:

@@ -158,7 +158,10 @@ def limit_of(kind: QuotaType, steps: int) -> float:
     >>> limit_of(QuotaType.REQUEST, 105), limit_of(QuotaType.PRODUCE, 105)
     (1.05, 105.0)
     """
-    return steps * STEPS[kind] if STEPS[kind] >= 1 else steps / round(1 / STEPS[kind])
+    if STEPS[kind] >= 1:
+        return steps * STEPS[kind]
+    # a quotient of whole numbers is the float nearest to the decimal; a product with 0.01 may not be
+    return steps / round(1 / STEPS[kind])
 
 
 def steps_of(kind: QuotaType, limit: float) -> int:

@@ -130,7 +130,9 @@ def debt_sensor(times_ms: Ints, values: Floats, permissive: NDArray[np.bool_], c
     taken_before = np.concatenate(([0.0], np.cumsum(values)))
 
     def throttle_ms(limit: float) -> Ints:
+        """Return the throttle time of each mutation: the time in which the limit pays for what exceeds the burst."""
         balance = taken_before[:-1] - limit * elapsed
+        # a full bucket gets no more tokens
         debt = balance - np.minimum.accumulate(balance)
         checked = np.where(permissive, debt + values, debt)
         over = np.maximum(checked - limit * burst_s, 0.0)

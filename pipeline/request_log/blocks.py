@@ -248,6 +248,7 @@ class _Contents:
         """Indexes of lines for each of their topics, and the topics as the columns of `TRAFFIC`."""
         self._nested: dict[str, list[Any]] = {}
         """Values of the columns that few lines have, for all lines."""
+        # neither is negative or has more bits
         if ((self.keys | self.versions) >> _BITS).any():
             raise OverflowError("a number of an API, or its version, that is none")
         if [*map(OF_API.get, keys, repeat(plain))] != decoded.decoders:

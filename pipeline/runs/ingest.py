@@ -100,6 +100,7 @@ def ingest_topic(  # noqa: PLR0913 - a source, a sink, and what lies between
     history = History.create(into, shards)
 
     def add(lines: Any, batch: Batch) -> None:  # noqa: ANN401 - a frame of Spark
+        """Add the lines of a batch to the tables and to the history."""
         stage = partial(staged_lines, lines, adding.tables, options)
         report = adding.add(stage, batch)
         history.update(adding.tables.requests, workers.map)

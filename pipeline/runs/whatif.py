@@ -435,7 +435,11 @@ def _change(change: Change, figures: Sequence[Figure], *, is_total: bool) -> lis
 def difference(figure: Figure, totals: CandidateSummary, base: CandidateSummary) -> Cell:
     """Return a difference, marked as better or worse; a better bound is not certain, and has no mark."""
     value = figure.difference(totals, base)
-    mark = Mark.WORSE if value > 0 else Mark.BETTER if value < 0 and not figure.is_bound(totals) else Mark.SAME
+    mark = Mark.SAME
+    if value > 0:
+        mark = Mark.WORSE
+    elif value < 0 and not figure.is_bound(totals):
+        mark = Mark.BETTER
     return Cell(figure.difference_cell(totals, base), mark)
 
 

@@ -504,6 +504,7 @@ def follow(source: Table, followers: Sequence[Follower], map_items: Map = map) -
     storages = [follower.table.storage for follower in followers]
 
     def attempt() -> None:
+        """Append to each follower the rows that are new to it, which are read once for all with the same last commit."""
         if strangers := list(_of_others(source, followers)):
             raise OtherSource([table.storage.uri for table, _ in strangers], strangers[0][1].storage.uri)
         by_epoch: dict[int | None, list[int]] = {}
@@ -556,6 +557,7 @@ def remade(source: Table, follower: Follower, lost: Iterable[File] = (), map_ite
     lost_paths = _paths(lost)
 
     def attempt() -> int:
+        """Replace the files that can be made again, in one commit."""
         table = follower.table
         with writing([table.storage]):
             listed = table.files()

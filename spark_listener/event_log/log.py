@@ -134,9 +134,9 @@ class EventLog:
                 for event in events:
                     if event["Event"] == _DATABRICKS:
                         self._rolled_over(event)
-                    if self.coverage is None or self.coverage.takes(
-                        event, line if len(events) == 1 else repr(event).encode()
-                    ):
+                    # a repeated event is recognized by its line; of a joined line, each by its content
+                    own_line = line if len(events) == 1 else repr(event).encode()
+                    if self.coverage is None or self.coverage.takes(event, own_line):
                         job.handle(event)
         finally:
             job.passed(passed)

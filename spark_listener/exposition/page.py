@@ -183,6 +183,8 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
 
 
 class _Handler(WSGIRequestHandler):
+    """Handler of one request, which tells the server when the answer is computed."""
+
     timeout = _PATIENCE_SECONDS
     server: _Server
 
@@ -206,6 +208,7 @@ WsgiApplication = Callable[..., Iterable[bytes]]
 
 def _only_metrics(metrics: WsgiApplication) -> WsgiApplication:
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        """Answer requests for the metrics, with a sentence if there is an error; any other path is not found."""
         if environ.get("PATH_INFO") != PATH:
             return _say(start, "404 Not Found", f"The metrics of this Spark job are at {PATH}")
         try:

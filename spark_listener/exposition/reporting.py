@@ -81,6 +81,7 @@ def start_reporting(
     reporting = Reporting()
 
     def push() -> None:
+        """Start the push over OTLP."""
         try:
             from .otlp import JobPush  # noqa: PLC0415 - of the extra spark-otlp
         except ModuleNotFoundError as error:
@@ -95,6 +96,7 @@ def start_reporting(
         reporting.on_close(JobPush(settings, snapshots, app_id=app_id).close)
 
     def serve() -> None:
+        """Open the page, and announce its address to Prometheus."""
         page = _open_page(settings, properties, snapshots)
         host = (settings.http_host or properties.get("spark.driver.host") or _HERE).strip(_BRACKETS)
         target = f"{f'[{host}]' if ':' in host else host}:{page.port}"
@@ -106,6 +108,7 @@ def start_reporting(
         reporting.on_close(page.close)
 
     def announce(entry: DriverEntry, target: str) -> None:
+        """Write the entry for Prometheus, and refresh it until the end."""
         entry.write(target)
         beat = Repeating(entry.beat, BEAT_SECONDS, "quotascope-file-sd")
         reporting.on_close(lambda: beat.close(_LAST_BEAT_SECONDS), entry.remove)

@@ -74,4 +74,5 @@ def summed(counts: Iterable[QueryTotals]) -> tuple[QueryTotals, ...]:
 
 def named(counts: Iterable[QueryTotals], name: Callable[[str], str]) -> Iterator[QueryTotals]:
     """Yield counts with the id of the query replaced by its name."""
-    return ((name(query), totals) for query, totals in counts)
+    for query, totals in counts:
+        yield name(query), totals

@@ -239,7 +239,7 @@ class ApplicationHistory:
 
     def _completed(self, stage: StageHistory) -> None:
         """
-        Remember a successful stage in which fewer tasks have succeeded than it has, and forget the tasks of others.
+        Remember a successful stage if the ends of some of its tasks have no line yet; forget the tasks of other stages.
 
         A repeated stage has only the tasks that still had to be done.
         """

@@ -70,6 +70,7 @@ def timeline(application: Application, max_lanes: int = _MOST_LANES) -> tuple[li
     begins: dict[str | int, float] = {}
 
     def add(query: str, stage: int, span: Span, weight: float, name: str = "") -> Lane:
+        """Return the lane of a query, or of a stage without one, which a span makes more important and may begin."""
         owner = query or stage
         label = f"query {query}" if query else f"stage {stage}" + (f": {name}" if name else "")
         lane = lanes.setdefault(owner, Lane(label=_fitted(shown(label, _MOST_CHARACTERS)), rows=[[]]))

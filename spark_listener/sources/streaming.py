@@ -94,6 +94,7 @@ def _listener(deliver: Callable[[dict[str, Any] | None], None]) -> Spark:
     )
 
     def handle(kind: str, event: Spark, *fields: str) -> None:
+        """Deliver an event with the named fields as a JSON document."""
         try:
             document: dict[str, Any] = {"Event": f"{_EVENT}{kind}"}
             if kind == "QueryProgressEvent":

@@ -22,7 +22,9 @@ __all__ = ["PREFIX", "AttemptKey", "Note", "put", "read", "text_of"]
 PREFIX = "quotascope throttles: "
 _MOST_CHARACTERS = 8_000
 _MOST_CANDIDATES = 50
-_BEFORE = re.compile(r"[ |+]{0,40}")  # the margin that Python prints beside an exception group
+_LONGEST_MARGIN = 40
+"""Characters before a note in its line: the margin that Python prints beside an exception group."""
+_BEFORE = re.compile(rf"[ |+]{{0,{_LONGEST_MARGIN}}}")
 _AFTER = re.compile(r"[)\s]*(SQLSTATE: \w{1,10})?\s*")
 _MOST_QUERY = 100
 _DECODER = json.JSONDecoder()
@@ -88,8 +90,9 @@ def _lines(text: str) -> Iterator[str]:
         start = text.rfind(PREFIX, 0, end)
         if start < 0:
             return
-        line = text.rfind("\n", max(0, start - 41), start) + 1
-        if (line or start <= 40) and _BEFORE.fullmatch(text, line, start):  # noqa: PLR2004 - as the expression
+        # the begin of the line; 0 also if no line feed is near enough
+        line = text.rfind("\n", max(0, start - _LONGEST_MARGIN - 1), start) + 1
+        if (line or start <= _LONGEST_MARGIN) and _BEFORE.fullmatch(text, line, start):
             begin = start + len(PREFIX)
             stop = text.find("\n", begin, begin + _MOST_CHARACTERS + 1)
             yield text[begin : stop if stop >= 0 else begin + _MOST_CHARACTERS]

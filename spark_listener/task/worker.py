@@ -217,8 +217,9 @@ class AttemptCounter:
             path.rename(f"{path}.txt")  # other processes see the file as a whole or not at all
             for client_totals in new:
                 self._spooled.add(client_totals._replace(quota_retries=0))
+            # all counts are reported now but for the calls that an admin client repeated: the plugin has none of these
             for taken_by_client in (self._reported, self._sent):
-                for client_totals in totals:  # the calls that an admin client repeated are not taken
+                for client_totals in totals:
                     previous = taken_by_client.get(client_totals.client, ClientTotals(client_totals.client))
                     taken_by_client[client_totals.client] = client_totals._replace(quota_retries=previous.quota_retries)
 

@@ -74,7 +74,7 @@ def compare(
         windows = ManagerConfig(samples=samples, window_seconds=window_seconds)
         metric_config(windows, None)
         rules = replace(read_rules(Path(quotas)), config=QuotaConfig(client=windows, controller=windows))
-        release: object = kafka_version
+        release: object = kafka_version  # which the callback has made a release
         result = check(
             read_log(Path(log)),
             rules,

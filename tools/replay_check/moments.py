@@ -58,7 +58,12 @@ class Moments:
         return None if earlier is None else moments[earlier].line
 
     def answered(self, sensor: str, oldest_ms: int, request: Request, error_ms: int) -> None:
-        """Learn from the error of a prediction, in ms, for a throttle that was measured from `oldest_ms`."""
+        """
+        Learn from the error of a prediction, in ms, for a throttle that was measured from `oldest_ms`.
+
+        The first error of a window moves the window's first request, if that took long enough on its thread to have
+        been decided so much earlier. An error that is left and as small as rounding moves the request itself.
+        """
         window = sensor, oldest_ms
         first_request = self._at[sensor].get(oldest_ms)
         if window not in self._window_errors:
