@@ -52,6 +52,7 @@ class Listener:
         self._interval_seconds = interval_seconds
         self._sources: list[EventSource] = []
         self._failures: Counter[str] = Counter()
+        """Number of failed fetches in a row, by source."""
         self._problems: list[Problem] = []
         self._at_end: list[tuple[str, Callable[[], None]]] = []
         self._stop = threading.Event()

@@ -303,9 +303,10 @@ class _Contents:
         return column
 
     def _traffic(self) -> Column:
+        """Return the topics of all lines as one column, in the order of the lines."""
         if not self._topics:
             return nested(self._topic_counts, flattened([]))
-        owners = np.concatenate([owners for owners, _ in self._topics])
+        owners = np.concatenate([indexes for indexes, _ in self._topics])
         columns: Iterable[Any] = zip(*(topics for _, topics in self._topics), strict=True)
         flat = [pa.concat_arrays(column) for column in columns]
         if len(self._topics) > 1:
@@ -314,6 +315,7 @@ class _Contents:
         return nested(self._topic_counts, flat)
 
     def _produce(self, indexes: list[int]) -> None:
+        """Add the content of Produce lines."""
         entries = self._entries
         client_id_bytes = lengths_of(self.client_ids)
         logged = [index for index in indexes if type(entries[index].request) is ProduceRequest]
@@ -326,6 +328,7 @@ class _Contents:
         self._charge("produce_bytes", logged, charged)
 
     def _fetch(self, indexes: list[int]) -> None:
+        """Add the content of Fetch lines."""
         entries = self._entries
         logged: list[int] = []
         for index in indexes:
@@ -341,6 +344,7 @@ class _Contents:
         self._charge("fetch_bytes", logged, charged)
 
     def _share_fetch(self, indexes: list[int]) -> None:
+        """Add the content of ShareFetch lines."""
         entries = self._entries
 
         def charged(places: Numbers) -> Charged | Mask:
@@ -350,7 +354,16 @@ class _Contents:
         self._charge("fetch_bytes", logged, charged)
 
     def _charge(self, name: str, indexes: list[int], charged: Callable[[Numbers], Charged | Mask]) -> None:
-        """Add the sizes and topics of lines; those that are not certain come one by one."""
+        """
+        Add the sizes and topics of lines.
+
+        Args:
+            name: column of the sizes.
+            indexes: indexes of the lines.
+            charged: function that returns the charge of some lines, or a mask of those for which it can; the others
+                are added one by one.
+
+        """
         while indexes:
             places = np.array(indexes)
             charge = charged(places)

@@ -56,14 +56,14 @@ class Joiner:
         if cri is None:
             return ((number, line),)
         stream, is_end = cri[1], cri[2] == b"F"
-        cut = self._cut(stream, line[cri.end() :])
+        unfinished = self._cut(stream, line[cri.end() :])
         if stream in self._held:
             piece = line[cri.end() :]
         elif is_end or not _may_be_request(line):
-            return (*cut, (number, line))
-        else:
+            return (*unfinished, (number, line))
+        else:  # the first piece keeps what the runtime writes before it
             piece = line
-        return (*cut, *self._added(stream, number, piece, is_end=is_end))
+        return (*unfinished, *self._added(stream, number, piece, is_end=is_end))
 
     def rest(self) -> list[Line]:
         """Return the messages without an end, in the order of their lines."""
@@ -72,16 +72,17 @@ class Joiner:
         return sorted(unfinished, key=lambda message: message[0] or 0)
 
     def _of_docker(self, number: int | None, line: bytes) -> Sequence[Line]:
+        """Return what `take` returns for a line of Docker's JSON, whose messages are cut without a mark."""
         end = line.rfind(_STREAM)
         if end < 0:
             return ((number, line),)
         is_cut = _is_cut_by_docker(line[len(_DOCKER) : end])
         stream = line[end : end + len(_STREAM) + 3]
-        cut = self._cut(stream, line[len(_DOCKER) :])
+        unfinished = self._cut(stream, line[len(_DOCKER) :])
         if stream not in self._held:
             if not is_cut or not _may_be_request(line):
-                return (*cut, (number, line))
-            return (*cut, *self._added(stream, number, line[:end], is_end=False))
+                return (*unfinished, (number, line))
+            return (*unfinished, *self._added(stream, number, line[:end], is_end=False))
         piece = line[len(_DOCKER) : end if is_cut else None]
         return self._added(stream, number, piece, is_end=not is_cut)
 
@@ -93,6 +94,7 @@ class Joiner:
         return ((number, b"".join(pieces)),)
 
     def _added(self, stream: bytes, number: int | None, piece: bytes, *, is_end: bool) -> Sequence[Line]:
+        """Add a piece to the message of a stream, and return the message if this is its end."""
         first_number, pieces = self._held.setdefault(stream, (number, []))
         room = self._longest + 1 - sum(map(len, pieces))
         pieces.append(piece[:room])

@@ -82,6 +82,7 @@ class TopicCounts:
         self._events: dict[str, list[tuple[int, int]]] = {
             name: [(_ALWAYS, count)] for name, count in (snapshot or {}).items()
         }
+        """Times (ms) with the number of partitions from then on, by topic."""
 
     def learn(self, row: Row) -> None:
         """

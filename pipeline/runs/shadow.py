@@ -347,6 +347,7 @@ class ShadowCounters:
     def __init__(self, counted: Iterable[Mapping[str, Any]], late: int = 0) -> None:
         self._lock = Lock()
         self._counts: dict[Labels, tuple[int, int, int]] = {}
+        """Throttled requests, their throttle time in ms, and refused mutations, by `KEY`."""
         self._late = self._until_ms = 0
         self.add(counted, late)
 

@@ -504,7 +504,7 @@ def follow(source: Table, followers: Sequence[Follower], map_items: Map = map) -
     storages = [follower.table.storage for follower in followers]
 
     def attempt() -> None:
-        """Append to each follower the rows that are new to it, which are read once for all with the same last commit."""
+        """Append to each follower the rows that are new to it; those that are new to several are read once."""
         if strangers := list(_of_others(source, followers)):
             raise OtherSource([table.storage.uri for table, _ in strangers], strangers[0][1].storage.uri)
         by_epoch: dict[int | None, list[int]] = {}

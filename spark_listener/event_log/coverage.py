@@ -21,6 +21,7 @@ class Ids:
 
     def __init__(self) -> None:
         self._pages: dict[int, bytearray] = {}
+        """Bits of `_PAGE` ids each, by the number of the page."""
         self.count = 0
         self.highest = -1
 
@@ -73,6 +74,7 @@ class Coverage:
         self._repeats: dict[Partition, int] = {}
         """Highest number of an attempt that is not speculative, by partition, if it is above 0."""
         self._hashes: set[int] = set()
+        """Hashes of lines, by which a repeated one is recognized."""
         self._order = Order()
 
     @property

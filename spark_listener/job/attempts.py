@@ -47,7 +47,9 @@ class AttemptCounts:
         self.retries: Counter[FailureCause] = Counter()
         self.stage_retries = 0
         self._to_repeat: Recent[tuple[int, int], FailureCause | None] = Recent(_MOST_TO_REPEAT)
+        """Cause of the last attempt that did not succeed, None if it did not fail; by stage and partition."""
         self._running: Recent[int, None] = Recent(_MOST_RUNNING)
+        """Ids of running attempts, without first attempts in first attempts of stages."""
 
     def stage_submitted(self, stage: StageSubmitted) -> None:
         """Count the stage as repeated when this is not its first attempt."""
@@ -100,7 +102,9 @@ class UnreportedAttempts:
     def __init__(self) -> None:
         self.count = 0
         self._reporting: Recent[int, None] = Recent(_MOST_STAGES)
+        """Stages in which attempts report."""
         self._others: Recent[int, int] = Recent(_MOST_STAGES)
+        """Number of attempts without a report in each other stage, which count once another attempt reports."""
 
     def unreported(self, stage: int) -> None:
         """Record that an attempt of this stage did not succeed and left no note."""

@@ -99,6 +99,7 @@ class Job:
         self._unreported = UnreportedAttempts()
         self._notes = ThrottleNotes(clock)
         self._query_of: Recent[int, str] = Recent(_MOST_STAGES)
+        """Id of the streaming query by stage."""
         self._readers: tuple[LastRead, ...] = ()
         self._reads_plugin = False
         self._stage_readers: tuple[StageReader, ...] = ()

@@ -89,6 +89,7 @@ class QueryStates:
         self._most = max_queries
         self._queries: dict[str, _QueryState] = {}
         self._past: Recent[str, _PastQuery] = Recent(_FORGOTTEN * max_queries)
+        """The little that is kept of a forgotten query, by its id."""
         self.forgotten = 0
 
     def started(self, event: QueryStarted, now: float) -> None:

@@ -154,6 +154,7 @@ class ApplicationHistory:
         self._attempts: list[FailedAttempt] = []
         self._batches: deque[MicroBatch] = deque(maxlen=_MOST_BATCHES)
         self._names: dict[str, str] = {}
+        """Names of streaming queries by id."""
 
     def __call__(self, record: Record, note: Note | None) -> None:  # noqa: C901, PLR0912 - a case for each kind
         """Remember a record, and the note of the attempt that it ends."""

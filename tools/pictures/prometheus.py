@@ -61,6 +61,7 @@ class Prometheus:
         return _VARIABLE.sub(self._value, expression)
 
     def _value(self, match: re.Match[str]) -> str:
+        """Return the value of a variable of Grafana; a filter without one matches everything."""
         name = match[1] or match[3]
         if name == "__rate_interval":
             return f"{_SCRAPES * self.scrape_seconds}s"

@@ -114,7 +114,7 @@ def bounds_by_throttle(throttle_ms: int, window_ms: int, measured_ms: int, bound
     """
     if throttle_ms <= 0:
         return SumBounds(least=None, most=bound * measured_ms / 1000)
-    lower = bound * (measured_ms + throttle_ms - 0.5) / 1000
+    lower = bound * (measured_ms + throttle_ms - 0.5) / 1000  # Kafka rounds to whole ms
     if throttle_ms >= window_ms:
         return SumBounds(least=lower, most=None)
     return SumBounds(least=lower, most=lower + bound / 1000)
