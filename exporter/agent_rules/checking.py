@@ -256,7 +256,11 @@ def _wrongly_excluded(config: AgentConfig, missing: Sequence[Attribute]) -> tupl
 
 
 def _with_rules(config: AgentConfig, text: str, patterns: Sequence[str]) -> AgentConfig:
-    """Return a configuration with more rules before its own."""
+    """
+    Return a configuration that has the rules of a YAML text before its own, and leaves no bean out.
+
+    If it lists the object names to include, it includes ``patterns`` as well.
+    """
     document = dict(config.document)
     added_rules: object = yaml.safe_load(text)
     own_rules = document.get("rules", [{}])

@@ -230,9 +230,9 @@ class _BusyClients:
     def __init__(self, busy: Iterable[Entity]) -> None:
         self._keys: set[tuple[QuotaType, str, str | None, str | None]] = set()
         """
-        Keys by quota type, node, user and client-id; None for a name that the busy bean lacks.
+        Quota type, node, user and client-id under which a busy client may be measured.
 
-        A further key with an empty name stands for the names that the rules would leave out.
+        None stands for a name that the busy bean lacks, and an empty name for one that the other tags leave out.
         """
         for entity in busy:
             node = entity.quota_type, entity.broker

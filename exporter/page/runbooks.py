@@ -85,10 +85,7 @@ class Runbooks:
         if self._pages is not None and (user or client_id):
             return _answer(await self._entity_runbook(alert, user, client_id, self._pages))
         if alert not in self._general:
-            # HTML in the text was escaped by the Markdown parser
-            content = Markup(_markdown().render(self.texts[alert]))  # noqa: S704 - as said
-            heading = "" if content.startswith("<h1>") else alert
-            self._general[alert] = _rendered(alert, heading=heading, content=content)
+            self._general[alert] = _rendered(alert, **_content(alert, self.texts[alert]))
         return _answer(self._general[alert])
 
     async def _entity_runbook(self, alert: str, user: str | None, client_id: str | None, pages: Pages) -> str:
@@ -99,11 +96,9 @@ class Runbooks:
             limits = None if snapshot is None else snapshot.limits
             episodes = () if snapshot is None else pages.explained(snapshot, user, client_id).episodes
             text = filled(self.texts[alert], user, client_id, limits)
-            content = Markup(_markdown().render(text))  # noqa: S704 - as below
             return _rendered(
                 alert,
-                heading="" if content.startswith("<h1>") else alert,
-                content=content,
+                **_content(alert, text),
                 entity=entity_name(user or "", client_id or ""),
                 address=entity_address(user, client_id, "../entity"),
                 since=[
@@ -116,6 +111,12 @@ class Runbooks:
             )
 
         return await pages.in_turn(rendered)
+
+
+def _content(alert: str, text: str) -> dict[str, str]:
+    """Return a runbook as HTML, and a heading for one that has none."""
+    content = Markup(_markdown().render(text))  # noqa: S704 - the Markdown parser escapes HTML in the text
+    return {"heading": "" if content.startswith("<h1>") else alert, "content": content}
 
 
 async def _with_slash(_request: web.Request) -> web.Response:

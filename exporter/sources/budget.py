@@ -153,15 +153,16 @@ class Budget:
 
 class Decoding:
     """
-    Turns of answers that are decoded: small ones side by side, large ones one at a time, the smallest first.
+    Turns of answers to be decoded: small ones side by side, large ones one at a time, the smallest first.
 
-    So the answers of agents that mean harm are decoded one after the other, and keep no ordinary one waiting.
+    So the answers of malicious agents are decoded one after the other, and no ordinary answer waits for them.
     """
 
     def __init__(self, most_small: int = _MOST_SMALL) -> None:
         self._most_small = most_small
-        self._small = 0
-        self._large = False
+        self._small_cost = 0
+        """Cost of all small answers that are being decoded, in bytes."""
+        self._large_is_decoded = False
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
     @asynccontextmanager
@@ -171,24 +172,27 @@ class Decoding:
             room: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append((cost, room))
             await room
-        self._take(cost, 1)
+        is_large = cost > SMALL_COST
+        if is_large:
+            self._large_is_decoded = True
+        else:
+            self._small_cost += cost
         try:
             yield
         finally:
-            self._take(cost, -1)
+            if is_large:
+                self._large_is_decoded = False
+            else:
+                self._small_cost -= cost
             waiting, self._waiting = self._waiting, []
             for _, room in sorted(waiting, key=lambda entry: entry[0]):
                 if not room.done():
                     room.set_result(None)
 
     def _has_room(self, cost: int) -> bool:
-        return not self._large if cost > SMALL_COST else self._small + cost <= self._most_small
-
-    def _take(self, cost: int, sign: int) -> None:
         if cost > SMALL_COST:
-            self._large = sign > 0
-        else:
-            self._small += sign * cost
+            return not self._large_is_decoded
+        return self._small_cost + cost <= self._most_small
 
 
 BUDGET: Final = Budget()

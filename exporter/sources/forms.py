@@ -89,7 +89,7 @@ class _Beans:
         if group is None:
             return None
         properties = values
-        if group != type_text:
+        if group != type_text:  # the type takes the place of its label's value, or is added if there is no such label
             rest = values[index + 1 :] if self._plan.type_label else values[index:]
             properties = (*values[:index], group, *rest)
         pairs = tuple(zip(self._keys, properties, strict=True))
@@ -97,8 +97,9 @@ class _Beans:
         if "" in properties and not self._plan.keeps_empty:
             pairs = tuple((key, value) for key, value in pairs if value)
             kind = group, *(key for key, _ in pairs)
-        bean_and_kind = self.by_values[values] = tuple.__new__(Bean, (SERVER, pairs)), kind
-        return bean_and_kind
+        bean: Bean = tuple.__new__(Bean, (SERVER, pairs))  # faster than Bean(): a first page has tens of thousands
+        self.by_values[values] = bean, kind
+        return bean, kind
 
     def _type_of(self, text: str) -> str | None:
         """Return the type that a value of the type label names, and remember it."""

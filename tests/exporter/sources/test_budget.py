@@ -89,7 +89,7 @@ async def test_large_answers_are_decoded_one_at_a_time() -> None:
     go.set()
     await asyncio.gather(*tasks)
     assert order.index("less") < order.index("larger")
-    assert (turns._small, turns._large) == (0, False)
+    assert (turns._small_cost, turns._large_is_decoded) == (0, False)
 
 
 def test_the_source_with_the_most_numbers_loses_them() -> None:
