@@ -49,9 +49,11 @@ def delays_of(rows: pa.Table, delayed: Iterable[DelayedRequests], candidates: in
         numbers: Column = pc.index_in(part.names, encoded.dictionary)
         of_files = numbers.fill_null(-1).to_numpy()[part.files]
         for code in np.unique(of_files).tolist():
+            if code < 0:  # no row is of this file
+                return None
             of_file = np.flatnonzero(of_files == code)
             sought = part.positions[of_file]
-            of_rows = positions[starts[code] : starts[code + 1]] if code >= 0 else positions[:0]
+            of_rows = positions[starts[code] : starts[code + 1]]
             places = np.searchsorted(of_rows, sought)
             if places.max() >= len(of_rows) or (of_rows[places] != sought).any():
                 return None

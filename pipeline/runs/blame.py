@@ -164,13 +164,16 @@ def _blocks(result: Blame, pool: int, line: str, times: Sequence[BusyTime], zone
     for kind in BY:
         caused = matrix_of(result, pool, kind, limit=2 * MOST)
         total = sum(map(sum, caused.waits)) or 1
-        of_others = ("#waited by others",) if kind == "client" else ()
+        has_own_waits = kind == "client"
         yield Rows(
             title=f"Caused, by {'API' if kind == 'api' else kind}",
             level=3,
-            heads=("culprit", "#caused", "#share", *of_others),
+            heads=("culprit", "#caused", "#share", *(("#waited by others",) if has_own_waits else ())),
             rows=[
-                (name, waited(sum(row)), percent(sum(row) / total), *(waited(sum(row) - own_wait) for _ in of_others))
+                (
+                    *(name, waited(sum(row)), percent(sum(row) / total)),
+                    *((waited(sum(row) - own_wait),) if has_own_waits else ()),
+                )
                 for name, row, own_wait in zip(caused.culprits, caused.waits, caused.own_waits, strict=True)
                 if sum(row)
             ],

@@ -293,7 +293,7 @@ def _outermost_first(lines: Iterable[str]) -> list[Raised]:
     """
     exceptions: list[Raised] = []
     inside = in_group = False
-    of_chain = True
+    of_chain = True  # the first traceback begins the chain
     for index, line in enumerate(lines):
         bare = _MARGIN.sub("", line, count=1) if in_group else line
         if inside:
@@ -304,7 +304,8 @@ def _outermost_first(lines: Iterable[str]) -> list[Raised]:
         elif bare.strip() in _BETWEEN or (in_group and _MEMBER.match(line)):
             of_chain = True
         elif bare.strip(" ") == _GROUP or (index == 0 and bare.endswith(_GROUP)):
-            inside = in_group = of_chain or in_group
+            in_group = of_chain or in_group
+            inside = in_group
         # Spark 4.3 prints a sentence of its own before the first exception
         elif bare == _TRACEBACK or (index == 0 and bare.endswith(_TRACEBACK)):
             inside = of_chain
