@@ -45,7 +45,10 @@ class CommandGroup(Group):
         except Exception as error:
             message = getattr(error, "message", None)
             # the traceback of a group of exceptions cannot be set
-            if isinstance(message, str) and (text := _for_people(message, error.__cause__, _range(error))) != message:
+            if (
+                isinstance(message, str)
+                and (text := _in_plain_words(message, error.__cause__, _range(error))) != message
+            ):
                 error.message = text  # type: ignore[attr-defined]
             raise
 
@@ -65,7 +68,7 @@ def _range(error: Exception) -> str:
     return "" if low is None or high is None else f"a number from {low:.12g} to {high:.12g}"
 
 
-def _for_people(message: str, cause: BaseException | None, numbers: str) -> str:
+def _in_plain_words(message: str, cause: BaseException | None, numbers: str) -> str:
     """Return pydantic's message about the value of an option in plain words, with the value and a likely word."""
     if not message.startswith(("Value error, ", "Input should be ")):
         return message
@@ -76,10 +79,10 @@ def _for_people(message: str, cause: BaseException | None, numbers: str) -> str:
     if numbers and text.startswith(("Input should be less", "Input should be greater")):
         text = f"expected {numbers}"
     problems: list[dict[str, object]] = getattr(cause, "errors", list)()
-    got = f", not {problems[0]['input']!r}" if problems else ""
     for theirs, ours in _EXPECTED:
         text = text.replace(theirs, ours)
-    return text if "'" in text else text + got
+    has_value = "'" in text
+    return text if has_value or not problems else f"{text}, not {problems[0]['input']!r}"
 
 
 _EXPECTED = (

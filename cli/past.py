@@ -317,17 +317,17 @@ def _source_for(sources: Sequence[PrometheusConfig], selector: str | None) -> Pr
     If there are several, it is the one with the selector on the command line. If none has that selector, they may
     differ only in the settings that options replace. Raises ``typer.BadParameter``, which names them.
     """
-    replaced = {"name": None} if selector is None else {"name": None, "selector": ""}
-    exact = [source for source in sources if source.selector == selector] or sources
-    first = exact[0]
-    if all(source.model_copy(update=replaced) == first.model_copy(update=replaced) for source in exact):
-        return first
-    names = [f"{source.label[:60]!r} (selector {source.selector[:200]!r})" for source in exact[:_MOST_NAMED]]
-    if len(exact) > _MOST_NAMED:
-        names.append(f"and {len(exact) - _MOST_NAMED} more")
-    by_selector = len({source.selector for source in exact}) == len(exact)
-    advice = "give --selector with that of one of them" if by_selector else "leave one of them in the file"
-    problem = f"the configuration has {len(exact)} sources of this address, {', '.join(names)}: {advice}"
+    candidates = [source for source in sources if source.selector == selector] or sources
+    irrelevant = {"name": None} if selector is None else {"name": None, "selector": ""}
+    first, *others = (source.model_copy(update=irrelevant) for source in candidates)
+    if all(other == first for other in others):
+        return candidates[0]
+    names = [f"{source.label[:60]!r} (selector {source.selector[:200]!r})" for source in candidates[:_MOST_NAMED]]
+    if len(candidates) > _MOST_NAMED:
+        names.append(f"and {len(candidates) - _MOST_NAMED} more")
+    selectors_differ = len({source.selector for source in candidates}) == len(candidates)
+    advice = "give --selector with that of one of them" if selectors_differ else "leave one of them in the file"
+    problem = f"the configuration has {len(candidates)} sources of this address, {', '.join(names)}: {advice}"
     raise typer.BadParameter(problem, param_hint="--prometheus, --config")
 
 

@@ -40,24 +40,24 @@ def check(
     from quotascope.quotas.teams import read_teams, shadowed
 
     try:
-        found = read_teams(file)
+        all_teams = read_teams(file)
     except InvalidQuotas as error:
         if not json:
             raise
         outputs.put_json(_document(problems=error.problems))
         raise typer.Exit(1) from None
-    never = [*shadowed(found)]
+    shadowed_entries = [*shadowed(all_teams)]
     if json:
         shadows = [
             {"team": entry.team, "place": entry.place, "by_team": entry.by_team, "by_place": entry.by_place}
-            for entry in never
+            for entry in shadowed_entries
         ]
-        outputs.put_json(_document(teams=[team.name for team in found], shadowed=shadows))
+        outputs.put_json(_document(teams=[team.name for team in all_teams], shadowed=shadows))
         return
-    count = sum(len(team.clients) for team in found)
+    count = sum(len(team.clients) for team in all_teams)
     entries = "1 entry of clients" if count == 1 else f"{count} entries of clients"
-    typer.echo(f"{named(file)}: fine, {counted(len(found), 'team')} with {entries}")
-    for entry in never:
+    typer.echo(f"{named(file)}: fine, {counted(len(all_teams), 'team')} with {entries}")
+    for entry in shadowed_entries:
         text = (
             f"{entry.place} of {one_line(entry.team)} matches no client: {entry.by_place} of {one_line(entry.by_team)} "
             "matches all of them before; delete it, or put it first"
