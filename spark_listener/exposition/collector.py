@@ -134,6 +134,12 @@ def _by_catch_up(number: Callable[[CatchUp], float]) -> SeriesReader:
     return _by_query(lambda query: None if query.catch_up is None else number(query.catch_up))
 
 
+def _unknown_attempts(job: JobSnapshot) -> Iterator[Series]:
+    """Yield the number of attempts without a report, which is known only beside attempts that report."""
+    if job.throttles and job.tasks_seen:
+        yield (job.app,), job.unknown_attempts
+
+
 SERIES: Final[Mapping[Family, SeriesReader]] = {
     catalog.SPARK_THROTTLED_SECONDS: _by_client(lambda totals: totals.throttled_ms / 1_000),
     catalog.SPARK_THROTTLED_RESPONSES: _by_client(lambda totals: totals.responses),
@@ -143,10 +149,7 @@ SERIES: Final[Mapping[Family, SeriesReader]] = {
         for _, totals in job.throttles
         if totals.client.side == "admin"
     ],
-    # which attempts lack a report is known only beside attempts that report
-    catalog.SPARK_UNKNOWN_ATTEMPTS: lambda job: [
-        ((job.app,), job.unknown_attempts) for _ in job.throttles[:1] if job.tasks_seen
-    ],
+    catalog.SPARK_UNKNOWN_ATTEMPTS: _unknown_attempts,
     catalog.SPARK_TASK_FAILURES: _by_cause(lambda job: job.failures),
     catalog.SPARK_TASK_RETRIES: _by_cause(lambda job: job.retries),
     catalog.SPARK_STAGE_RETRIES: _of_tasks(lambda job: job.stage_retries),
