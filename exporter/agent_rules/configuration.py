@@ -39,6 +39,8 @@ _OPTIONS: Final = frozenset(
         "collector",
     ]
 )
+_COMMON_OPTIONS: Final = frozenset({"rules", "username", "password", "ssl"})
+"""Options whose names other programs have as well."""
 _DEEPEST: Final = 12
 """Levels of a file in which configurations are looked for."""
 _RULE_KEYS: Final = frozenset(
@@ -171,16 +173,23 @@ def _within(node: object, place: str, depth: int) -> Iterator[tuple[str, Mapping
 
 
 def _is_configuration(node: Mapping[object, object], keys: set[str], *, top: bool) -> bool:
+    """
+    Return whether a mapping is a configuration of jmx_exporter.
+
+    Args:
+        node: The mapping.
+        keys: Its keys that are texts.
+        top: Whether it is a whole file, which needs less evidence.
+
+    """
+    has_only_options = keys <= _OPTIONS
     if "rules" in keys:
         rules = node["rules"]
         entries = rules if isinstance(rules, list) else []
-        if all(isinstance(entry, Mapping) and entry.keys() <= _RULE_KEYS for entry in entries) and (entries or top):
+        are_rules = all(isinstance(entry, Mapping) and entry.keys() <= _RULE_KEYS for entry in entries)
+        if (are_rules and (entries or top)) or (has_only_options and top):
             return True
-        if top and "kind" not in keys and len(keys & _OPTIONS) == len(keys):
-            return True
-    return (
-        bool(keys & (_OPTIONS - {"rules", "username", "password", "ssl"})) and "kind" not in keys and keys <= _OPTIONS
-    )
+    return has_only_options and not keys.isdisjoint(_OPTIONS - _COMMON_OPTIONS)
 
 
 def _configuration(document: Mapping[str, object], file: str, place: str) -> AgentConfig:

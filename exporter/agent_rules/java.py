@@ -63,7 +63,7 @@ def _translated(pattern: str) -> str:
         parts.append(pattern[position : match.start()])
         position = match.end()
         if match["open"]:
-            inside, position = _class(pattern, position)
+            inside, position = _rest_of_class(pattern, position)
             parts.append(f"{match['open']}{inside}")
         elif match["flags"] and match["end"] == ")":
             if match.start() > 0:
@@ -88,8 +88,8 @@ def _token(pattern: str, match: re.Match[str]) -> str:
     return _DOT if match["dot"] else match[0]
 
 
-def _class(pattern: str, position: int) -> tuple[str, int]:
-    """Return the rest of a character class, and where it ends."""
+def _rest_of_class(pattern: str, position: int) -> tuple[str, int]:
+    """Return the rest of a character class in Python's spelling, and the position after it."""
     parts: list[str] = []
     while match := _IN_CLASS.search(pattern, position):
         parts.append(pattern[position : match.start()])

@@ -97,7 +97,7 @@ class Api:
         match name:
             case "entities":
                 query = EntityQuery.read(parameters)
-                return lambda snapshot: entities_document(self._pages.found(snapshot, query))
+                return lambda snapshot: entities_document(self._pages.find(snapshot, query))
             case "episodes":
                 episode_query, episodes = EpisodeQuery.read(parameters), self._pages.episodes
                 return lambda snapshot: episodes_document(snapshot, episodes, episode_query)
@@ -112,7 +112,7 @@ class Api:
                 return lambda snapshot: changes_document(snapshot, shown_part)
             case "explain":
                 part, entity = EntityQuery.read(parameters), asked_entity(parameters)
-                return lambda snapshot: explain_document(self._pages.explained(snapshot, *entity), part)
+                return lambda snapshot: explain_document(self._pages.explain(snapshot, *entity), part)
             case "health":
                 return health_document
             case _:

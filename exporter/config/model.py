@@ -355,7 +355,7 @@ class OtlpConfig(Section):
     )
 
     @model_validator(mode="after")
-    def _one_of_each_header(self) -> OtlpConfig:
+    def _headers_are_unique(self) -> OtlpConfig:
         check_headers(self.headers, self.header_files)
         return self
 

@@ -163,7 +163,7 @@ class AccessConfig(Section):
     )
 
     @model_validator(mode="after")
-    def _one_of_each_header(self) -> Self:
+    def _headers_are_unique(self) -> Self:
         check_headers(self.headers, self.header_files, has_login=self.basic_auth is not None)
         return self
 
@@ -178,8 +178,8 @@ class AccessConfig(Section):
             password = SecretStr(secret(auth.password, auth.password_file) or "")
             auth = auth.model_copy(update={"password": password, "password_file": None})
         headers = header_values(self.headers, self.header_files)
-        of_headers = {name: SecretStr(value) for name, value in headers.items()}
-        return self.model_copy(update={"basic_auth": auth, "headers": of_headers, "header_files": {}})
+        secret_headers = {name: SecretStr(value) for name, value in headers.items()}
+        return self.model_copy(update={"basic_auth": auth, "headers": secret_headers, "header_files": {}})
 
 
 class SourceConfig(AccessConfig, AddressConfig):  # in this order, fields of the address come first
@@ -278,7 +278,7 @@ class PrometheusSourceConfig(Section):
 
 
 def _entry(value: object, _handler: object) -> SourceConfig | PrometheusSourceConfig:
-    """Return an entry of `sources`: which of the two it is, its key `prometheus` says."""
+    """Return an entry of `sources`: a Prometheus server if it has the key `prometheus`, else one node."""
     if isinstance(value, SourceConfig | PrometheusSourceConfig):
         return value
     if isinstance(value, dict) and "prometheus" in value:
@@ -307,7 +307,7 @@ def _host_and_port(server: str) -> str:
 Server = Annotated[str, AfterValidator(_host_and_port)]
 
 
-_OF_TOKEN_URL: Final = ("client_id", "client_secret", "client_secret_file", "scope", "token_ca_file")
+_TOKEN_URL_KEYS: Final = ("client_id", "client_secret", "client_secret_file", "scope", "token_ca_file")
 
 
 def _token_url(url: str) -> str:
@@ -360,7 +360,7 @@ class SaslConfig(Section):
             if self.mechanism.value not in mechanisms:
                 only = " and ".join(mechanisms)
                 raise ValueError(f"{key} has no effect with {self.mechanism.value}, only with {only}")
-            if key in _OF_TOKEN_URL and self.token_url is None:
+            if key in _TOKEN_URL_KEYS and self.token_url is None:
                 raise ValueError(f"{key} needs token_url")
         if self.mechanism is SaslMechanism.OAUTHBEARER:
             exactly_one(self, "token_url", "token_file", "token_command")

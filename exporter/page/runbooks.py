@@ -94,7 +94,7 @@ class Runbooks:
 
         def rendered() -> str:
             limits = None if snapshot is None else snapshot.limits
-            episodes = () if snapshot is None else pages.explained(snapshot, user, client_id).episodes
+            episodes = () if snapshot is None else pages.explain(snapshot, user, client_id).episodes
             text = filled(self.texts[alert], user, client_id, limits)
             return _rendered(
                 alert,

@@ -109,7 +109,7 @@ class Pages:
         query, problem = _asked(EntityQuery, request)
         return await self._page(
             lambda snapshot: entity_list_page(
-                None if snapshot is None else self.found(snapshot, query), self._frame, problem
+                None if snapshot is None else self.find(snapshot, query), self._frame, problem
             ),
             problem,
         )
@@ -119,7 +119,7 @@ class Pages:
         user, client_id = asked_entity(request.query)
         return await self._page(
             lambda snapshot: entity_page(
-                None if snapshot is None else self.explained(snapshot, user, client_id), self._frame
+                None if snapshot is None else self.explain(snapshot, user, client_id), self._frame
             )
         )
 
@@ -178,12 +178,12 @@ class Pages:
         async with self._one_at_a_time:
             return await asyncio.to_thread(done)
 
-    def found(self, snapshot: Snapshot, query: EntityQuery) -> QueryResult:
+    def find(self, snapshot: Snapshot, query: EntityQuery) -> QueryResult:
         """Return the entities that a query selects, with their utilization of the last minutes."""
         return find_entities(snapshot, self._trails, query, self._teams)
 
-    def explained(self, snapshot: Snapshot, user: str | None, client_id: str | None) -> EntityResult:
-        """Return the rules for a user and client-id, and the entities that are measured of them."""
+    def explain(self, snapshot: Snapshot, user: str | None, client_id: str | None) -> EntityResult:
+        """Return the rules for a user and client-id, and the entities under which they are measured."""
         return find_entity(snapshot, self._trails, self.episodes, user, client_id)
 
 

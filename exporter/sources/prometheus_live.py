@@ -92,9 +92,12 @@ class LivePrometheus:
         self, seen: PrometheusReading | None = None, newer_than: float | None = None
     ) -> PrometheusReading:
         """
-        Return the present values, one answer for all who ask at the same time. Raises ``SourceError``.
+        Return the present values; callers at the same time share one answer. Raises ``SourceError``.
 
-        A recent one is good enough unless it is ``seen``, or as old as ``newer_than`` in steady seconds.
+        Args:
+            seen: The reading that the caller has already, and does not want again.
+            newer_than: Steady seconds; a reading of a later time is returned again. None for ``SHARED_SECONDS`` ago.
+
         """
         since = self.clock() - SHARED_SECONDS if newer_than is None else newer_than
         if self._last is not None and self._last is not seen and self._last.asked_at > since:
@@ -172,8 +175,8 @@ class PrometheusNodeSource:
         name: The label ``source``.
         live: The server.
         instance: The node's label there.
-        node_id: Its id, where it is known otherwise than by its page.
-        forced: The dialect of its page, or None to find out.
+        node_id: Its id; None if its page reports it.
+        forced: The dialect of its page; None to detect it.
 
     """
 
