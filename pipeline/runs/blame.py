@@ -184,16 +184,15 @@ def _blocks(result: Blame, pool: int, line: str, times: Sequence[BusyTime], zone
 def _heat_map(matrix: Matrix) -> tuple[Element, Element]:
     """Return a heat map of the waits by culprit and victim, and a table of the victims with their numbers in it."""
     numbers = [f"#{number}" for number in range(1, len(matrix.victims) + (not matrix.has_other_victims))]
-    others = [""] if matrix.has_other_victims else []
+    # the other victims are the last, without a number
+    marks, heads = ([*numbers, ""], [*numbers, "others"]) if matrix.has_other_victims else (numbers, numbers)
     values = [ns for row in matrix.waits for ns in row]
     victims = [
         (number, name, waited(sum(row[place] for row in matrix.waits)))
-        for place, (number, name) in enumerate(zip([*numbers, *others], matrix.victims, strict=True))
+        for place, (number, name) in enumerate(zip(marks, matrix.victims, strict=True))
     ]
     return (
-        grid_map(
-            matrix.culprits, [*numbers, *("others" for _ in others)], values, waited, "Waits by culprit and victim"
-        ),
+        grid_map(matrix.culprits, heads, values, waited, "Waits by culprit and victim"),
         markup_table(("#", "victim", "#waited"), victims),
     )
 
@@ -201,18 +200,23 @@ def _heat_map(matrix: Matrix) -> tuple[Element, Element]:
 def _culprits(matrix: Matrix) -> Rows:
     """Return a row for each culprit, with a column for each of the first victims."""
     victims = matrix.victims[: len(matrix.victims) - matrix.has_other_victims][:_VICTIMS]
-    others = ["#others"] if len(matrix.victims) > len(victims) else []
+    has_others = len(matrix.victims) > len(victims)
     total = sum(map(sum, matrix.waits)) or 1
     rows = []
     for name, row in zip(matrix.culprits, matrix.waits, strict=True):
         if sum(row):
-            waits = (sum(row), *row[: len(victims)], *(sum(row[len(victims) :]) for _ in others))
+            waits = [sum(row), *row[: len(victims)]]
+            if has_others:
+                waits.append(sum(row[len(victims) :]))
             caused, *victim_cells = (waited(ns) if ns else "-" for ns in waits)
             rows.append((name, caused, percent(sum(row) / total), *victim_cells))
     numbers = [f"#{number}" for number, _ in enumerate(victims, start=1)]
+    heads = ["culprit", "#caused", "#share", *(f"#{number}" for number in numbers)]
+    if has_others:
+        heads.append("#others")
     return Rows(
         title="Culprits (rows) and victims (columns)",
-        heads=("culprit", "#caused", "#share", *(f"#{number}" for number in numbers), *others),
+        heads=heads,
         rows=rows,
         legend="\n".join(f"{number} {name}" for number, name in zip(numbers, victims, strict=True)),
     )
