@@ -104,7 +104,7 @@ def test_a_gap_is_a_lower_bound(run: Run, prometheus: Prometheus) -> None:
     assert row["coverage"] == pytest.approx(5 / 6, abs=0.02)  # blocks have no mark where a gap begins: 5 minutes more
     assert row["seen_seconds"] == pytest.approx(5 * HOUR_S, rel=0.01)
     assert (row["refused"], answer["commands"]) == (True, [])
-    assert any("gaps" in caveat for caveat in answer["caveats"])
+    assert any("are missing" in caveat for caveat in answer["caveats"])
 
 
 def test_a_restart_is_one_client(run: Run, prometheus: Prometheus) -> None:
