@@ -78,28 +78,29 @@ def build_parts(
     ``ClientError``; ``old_parts`` stay as they were in any case.
     """
     known_parts = old_parts or Parts(loaded=Loaded(config=Config()))
-    config, old = new.config, known_parts.config
+    config, old_config = new.config, known_parts.config
+
+    def is_same(settings_of: Callable[[Config], object]) -> bool:
+        """Return whether settings, and the content of the files that they name, are the same as before."""
+        return new.same(known_parts.loaded, settings_of(config), settings_of(old_config))
+
     check_found_sources(config)
     sources = _sources(new, known_parts)
     finders = known_parts.finders
-    if not new.same(known_parts.loaded, _finding(config), _finding(old)):
+    if not is_same(_finder_settings):
         finders = build_finders(config, open_admin)
     limits = known_parts.limits if config.kafka else None
-    kafka = _connection(config.kafka), _connection(old.kafka)
-    if config.kafka and (limits is None or not new.same(known_parts.loaded, *kafka)):
+    if config.kafka and (limits is None or not is_same(lambda settings: _connection(settings.kafka))):
         limits = AdminLimits(open_admin(config.kafka))
     push = known_parts.push
-    is_unchanged = new.same(known_parts.loaded, config.otlp, old.otlp)
-    if not is_unchanged or config.cluster != old.cluster:
+    if not is_same(lambda settings: (settings.otlp, settings.cluster)):
         push = build_push(config, environ, known_parts.starts)
     shadows = known_parts.shadows
-    if not new.same(known_parts.loaded, config.shadow, old.shadow):
+    if not is_same(lambda settings: settings.shadow):
         shadows = read_shadows(config.shadow.file) if config.shadow.file else ()
     terms = known_parts.alert_terms
-    files = (config.alerts_config, config.teams), (old.alerts_config, old.teams)
-    if not new.same(known_parts.loaded, *files):
+    if not is_same(lambda settings: (settings.alerts_config, settings.teams)):
         terms = _terms(config, read_terms)
-    common = config.discovery.source, old.discovery.source
     return Parts(
         loaded=new,
         sources=sources,
@@ -109,7 +110,7 @@ def build_parts(
         shadows=shadows,
         alert_terms=terms,
         starts=known_parts.starts,
-        renew=not new.same(known_parts.loaded, *common),
+        renew=not is_same(lambda settings: settings.discovery.source),
     )
 
 
@@ -133,7 +134,7 @@ def _sources(new: Loaded, old_parts: Parts) -> tuple[Source, ...]:
     """
     Return the sources in the order of the configuration.
 
-    A source is built anew if its settings or the content of its files have changed.
+    A source is built again if its settings or the content of its files have changed.
     """
     configs = {config.label: config for config in new.config.agents}
     old_sources = zip(old_parts.config.agents, old_parts.sources, strict=False)
@@ -145,7 +146,7 @@ def _sources(new: Loaded, old_parts: Parts) -> tuple[Source, ...]:
     return tuple(sources[label] for label in configs)
 
 
-def _finding(config: Config) -> tuple[object, ...]:
+def _finder_settings(config: Config) -> tuple[object, ...]:
     """Return all settings that the finders depend on."""
     discovery, kafka = config.discovery, config.kafka
     connection = _connection(kafka) if discovery.kafka or config.prometheus_servers else None

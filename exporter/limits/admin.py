@@ -186,7 +186,7 @@ class AdminLimits:
 
 @contextlib.contextmanager
 def _recorded_in(missing: dict[str, str], what: str) -> Iterator[None]:
-    """Suppress a ``ClientError`` within the block, and record it in ``missing`` as the reason why ``what`` is."""
+    """Suppress a ``ClientError`` of the block, and add it to ``missing``: the reason why ``what`` is missing."""
     try:
         yield
     except ClientError as error:

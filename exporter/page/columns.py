@@ -230,12 +230,9 @@ def trail_drawing(trail: Trail, kind: QuotaType, near_limit: float) -> dict[str,
     limited = not np.isnan(trail.used).all()
     values: Floats = trail.used if limited else trail.usage
     known_values = values[~np.isnan(values)]
+    highest = float(known_values.max()) if known_values.size else 0.0
     # the limit (100 %) is in sight, and bars end at twice the limit
-    top = (
-        max(_TOP, min(float(known_values.max()), 2.0))
-        if limited
-        else (float(known_values.max()) if known_values.size else 0.0) or 1.0
-    )
+    top = max(_TOP, min(highest, 2.0)) if limited else highest or 1.0
     in_throttle: list[bool] = (trail.throttle_time > 0).tolist()
     throttled = np.flatnonzero(in_throttle).tolist()
     color: Callable[..., str] = (
