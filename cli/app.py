@@ -42,7 +42,7 @@ def show_help(command: Any, ctx: typer.Context, commands: Mapping[str, Rows], en
             f"{ctx.command_path} {' '.join(command.collect_usage_pieces(ctx))}",
             command.help or "",
             {title: rows for title, rows in {**panels, **commands}.items() if rows},
-            encoding=sys.stdout.encoding,
+            encoding=sys.stdout.encoding or "utf-8",  # a text in memory has none
             end=end or command.epilog or "",
         ),
         nl=False,

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections import defaultdict
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +21,7 @@ import pytest
 import typer
 from tests.cli.commands import APP, COMMANDS, commands_of
 from tests.cli.conftest import Run
-from tests.commands import COMMAND
+from tests.commands import COMMAND, exit_code, logging_kept
 from tests.installed import Installed
 from tests.spark_listener.report.throttled import log
 from typer.testing import CliRunner
@@ -106,6 +107,16 @@ def test_the_help_fits_its_output() -> None:
     )
     assert plain.isascii()
     assert {len(line) for line in text.splitlines()[5:-5]} == {40}
+
+
+@pytest.mark.parametrize("words", [(), ("quotas",), ("whatif",)], ids=["program", "group", "command"])
+def test_the_help_needs_no_encoding(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that collects the output as text, which has no encoding, gets the help with its boxes."""
+    monkeypatch.setattr(sys, "argv", ["quotascope", *words, "--help"])
+    with redirect_stdout(io.StringIO()) as out, logging_kept():
+        assert exit_code() == 0
+    assert "Usage: quotascope" in out.getvalue()
+    assert "╭─" in out.getvalue()
 
 
 @pytest.mark.parametrize("width", [80, 100])
