@@ -58,7 +58,7 @@ DialectName = Annotated[str, AfterValidator(_dialect)]
 
 
 def http_url(url: str, example: str = "http://broker-1:8778/jolokia") -> str:
-    """Return the URL if a server can have it; else raise ValueError with an example of such a server's."""
+    """Return the URL as it is. Raise ValueError if no server can have it, or if it holds a user or password."""
     parts = http_parts(url)
     if parts is None:
         raise ValueError(f"is not a URL such as {example}")

@@ -202,7 +202,7 @@ def as_json(
                 level["rule_client_id"] = None
             if user is None and isinstance(rule.entity.user, str):
                 level["rule_user"] = None
-            if None in {user, client_id}:  # the name that stands for them is none of a client
+            if None in {user, client_id}:  # the rule may hold the placeholder for any name, which no client has
                 place = str(level["rule"]).partition(" ")[0]
                 level["rule"] = f"{place} {level_text(rule.entity, user, client_id)}"
             levels.append({**level, "applies": rule.applies})

@@ -144,7 +144,7 @@ def _row(rule: RuleUsage, near_limit: float) -> dict[str, object]:
     if isinstance(entity, QuotaEntity) and DEFAULT not in {entity.user, entity.client_id}:
         href = entity_address(str(entity.user or ""), str(entity.client_id or ""))
     missing_text = "-" if count == 0 else UNKNOWN
-    state = "none" if count == 0 else UNKNOWN if count is None else str(count)
+    state = UNKNOWN if count is None else str(count or "none")
     hidden = ", ".join(map(name, rule.hidden_on[:_NAMED])) + (" …" if len(rule.hidden_on) > _NAMED else "")
     return {
         "rule": entity.rule,

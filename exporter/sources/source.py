@@ -240,6 +240,7 @@ class LayoutTracker(Generic[Key]):
             new_keys = [*dict.fromkeys(key for key, places in zip(keys, places_of_keys, strict=True) if places is None)]
             # a key that is malformed raises before anything is changed
             new_columns = self._columns_of_all(new_keys)
+            # the number of different known keys: each has places of its own, and identities are hashed fast
             known_count = len({*map(id, places_of_keys)} - {id(None)})
             removed = self._places.keys() - {*keys} if known_count < len(self._places) else ()
             if removed or new_keys:
