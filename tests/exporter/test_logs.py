@@ -179,10 +179,13 @@ def test_a_log_that_is_not_read_holds_nobody_up() -> None:
         structlog.get_logger().info("nobody reads this", number=number)
     log.close(0.01)
     assert log.dropped > 0
-    lines = pipe.until("log lines were dropped").splitlines()
+    text, dropped = "", 0
+    while dropped < log.dropped:  # in several reports, if the pipe had room again meanwhile
+        text += pipe.read()
+        *lines, _ = text.split("\n")
+        dropped = sum(int(line.rpartition("lines=")[2]) for line in lines if "were dropped" in line)
     numbers = [int(line.rpartition("=")[2]) for line in lines if "nobody reads this" in line]
-    assert numbers == [*range(len(numbers))]
-    dropped = sum(int(line.rpartition("lines=")[2]) for line in lines if "were dropped" in line)
+    assert numbers == sorted(set(numbers))
     assert (len(numbers) + dropped, log.dropped) == (5_000, dropped)
     structlog.get_logger().info("read again")
     assert pipe.until("read again")
