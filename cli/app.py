@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 import typer
@@ -61,9 +62,19 @@ def _for_people(parameters: list[Any], ctx: typer.Context) -> list[Any]:
             parameter.process_value = _as_written
         if getattr(parameter, "is_flag", False) and parameter.metavar is None:
             parameter.metavar = ""
-        if parameter.param_type_name == "argument" and parameter.metavar is not None:
-            parameter.display_type_rich = _no_type
+        if parameter.param_type_name == "argument":
+            parameter.get_usage_pieces = partial(_usage_pieces, parameter)
+            if parameter.metavar is not None:
+                parameter.display_type_rich = _no_type
     return parameters
+
+
+def _usage_pieces(argument: Any, _ctx: typer.Context) -> list[str]:  # noqa: ANN401 typer's
+    """Return an argument as the line of usage has it: `FOLDER`, `[FOLDER]`, `LOGS…`; braces look like a choice."""
+    name = argument.metavar or argument.name.upper()
+    if argument.nargs != 1 and not name.endswith("…"):
+        name += "…"
+    return [name if argument.required or name.startswith("[") else f"[{name}]"]
 
 
 def _no_type(ctx: object) -> None:

@@ -109,6 +109,29 @@ def test_the_help_fits_its_output() -> None:
     assert {len(line) for line in text.splitlines()[5:-5]} == {40}
 
 
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("ingest", "LOGS…"),
+        ("whatif", "FOLDER"),
+        ("usage", "[FOLDER]"),
+        ("quotas set", "[KEY=VALUE]…"),
+        ("ingest-prometheus", "[DUMPS]…"),
+    ],
+)
+def test_the_line_of_usage_names_arguments_as_their_panel(run: Run, command: str, arguments: str) -> None:
+    """The line of usage has no braces, one ellipsis for several values, and brackets around what may be left out."""
+    _, out, _ = run(*command.split(), "--help")
+    assert f" Usage: quotascope {command} [OPTIONS] {arguments}\n" in out
+
+
+def test_no_line_of_usage_has_braces_or_two_ellipses(run: Run) -> None:
+    """The line of usage of each command names its arguments without braces, and with one kind of ellipsis."""
+    for path, _ in COMMANDS:
+        usage = run(*path.split()[1:], "--help")[1].partition("Usage: ")[2].partition("\n\n")[0]
+        assert not re.search(r"[{}]|…\S*\.\.\.|\[\[", usage), usage
+
+
 @pytest.mark.parametrize("words", [(), ("quotas",), ("whatif",)], ids=["program", "group", "command"])
 def test_the_help_needs_no_encoding(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that collects the output as text, which has no encoding, gets the help with its boxes."""
