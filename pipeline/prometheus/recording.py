@@ -348,7 +348,7 @@ def ingest_dumps(
         for one, (files, number) in zip(new, workers.map(work, [one.dump for one in new], progress), strict=True):
             with table.discarded_unless_committed(files):
                 merged = _merged(table, workers, files, _about(settings, _span_of(files), context)) if files else []
-                table.advance(_dump_id(one), merged, after_epoch=None, epoch=0)
+            table.advance(_dump_id(one), merged, after_epoch=None, epoch=0)
             added += number
     _tidied(table, workers)
     known = [one.dump.path for one in dumps if one not in new]

@@ -434,14 +434,17 @@ class Table:
         """
         Remove staged files when their commit, or a step before it, failed.
 
-        They stay when only a later step failed, such as a checkpoint of the log.
+        They stay when only a later step failed, such as a checkpoint of the log. Files that were committed without the
+        others stay, too.
         """
         try:
             yield
         except BaseException as error:
-            if not files or not _paths(files) <= _paths(self.files()):
-                for file in files:
-                    self.storage.remove(file.path)
+            committed = _paths(self.files()) if files else set()
+            uncommitted = [file for file in files if file.path not in committed]
+            for file in uncommitted:
+                self.storage.remove(file.path)
+            if uncommitted or not files:
                 raise
             if not isinstance(error, TableError):
                 raise
@@ -565,12 +568,12 @@ def remade(source: Table, follower: Follower, lost: Iterable[File] = (), map_ite
             kept_since, dropped_before = source.first_kept_day, table.first_kept_day
             old = [file for file in listed if kept_since is None or file.day >= kept_since or file.path in lost_paths]
             (staged,) = _stage(source, [follower], files, map_items)
-            with table.discarded_unless_committed(staged):
-                new = [file for file in staged if dropped_before is None or file.day >= dropped_before]
+            new = [file for file in staged if dropped_before is None or file.day >= dropped_before]
+            for file in set(staged) - set(new):
+                table.storage.remove(file.path)
+            with table.discarded_unless_committed(new):
                 versions = {following(source): version}
                 log.commit(table.storage, table._current(), new, old, versions, other_rows=True)  # noqa: SLF001
-                for file in set(staged) - set(new):
-                    table.storage.remove(file.path)
             return sum(file.rows for file in table.files())
 
     return retried(attempt)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from quotascope.pipeline.prometheus.remote_read import RawSeries
 from quotascope.pipeline.prometheus.samples import Labels, origins_in
 from quotascope.pipeline.prometheus.slices import DAY_S, HOUR_S, Slice, Wanted
 from quotascope.pipeline.runs.engine import EngineChoice
-from quotascope.pipeline.table import Table
+from quotascope.pipeline.table import File, Map, Table, log
 
 DAY = 20_000
 BEGIN = float(DAY * DAY_S)
@@ -105,6 +106,43 @@ def test_files_of_a_dump_that_is_not_committed_are_removed(tmp_path: Path, monke
     with pytest.raises(OSError, match="no space"):
         ingest_dumps(str(tmp_path / "t"), SETTINGS, listed([str(dump)]), [series])
     assert not [*(tmp_path / "t").rglob("*.parquet")]
+
+
+def test_an_interrupt_after_the_commit_of_a_dump_keeps_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    An interrupt after the commit, such as during a checkpoint, removes no file that the table lists.
+
+    One day has two files, which are merged. The other has one, which is committed as it was staged.
+    """
+    dump, commit, merge = tmp_path / "dump.txt", log.commit, Table.merged
+    users = {"erin": [1, 25], "frank": [2]}
+    lines = (
+        f'{{__name__="kafka_x", user="{user}"}} 2 {DAY * DAY_S + hour * HOUR_S}000\n'
+        for user, hours in users.items()
+        for hour in hours
+    )
+    dump.write_text("".join(lines))
+    series = [Wanted({"__name__": "kafka_x", "user": user}, user, has_samples=True) for user in users]
+    days = list[int]()
+
+    def merged(table: Table, files: list[File], map_items: Map) -> list[File]:
+        days.extend(file.day for file in files)
+        return merge(table, files, map_items)
+
+    def interrupted(*arguments: Any) -> None:
+        commit(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(recording, "_CHUNK", 1)
+    monkeypatch.setattr(Table, "merged", merged)
+    monkeypatch.setattr(log, "commit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ingest_dumps(str(tmp_path / "t"), SETTINGS, listed([str(dump)]), series)
+    assert sorted(days) == [DAY, DAY, DAY + 1]
+    assert users_in(tmp_path / "t", BEGIN, BEGIN + 2 * DAY_S) == set(users)
+    assert not Table.open(str(tmp_path / "t")).lost()
 
 
 def test_slices_of_many_nodes_become_few_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

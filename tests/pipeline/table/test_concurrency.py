@@ -21,6 +21,7 @@ from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, append, batch, wa
 from quotascope.pipeline.errors import LostCommit, NotWritten, OtherSource, UnreadableTable
 from quotascope.pipeline.table import Follower, Map, Table, follow, log, retried
 from quotascope.pipeline.table.storage import Storage
+from quotascope.pipeline.table.table import remade
 
 
 @pytest.fixture
@@ -254,6 +255,27 @@ def test_what_cannot_be_made_to_the_end_leaves_nothing(follower: Pair) -> None:
         follow(follower.source, [Follower(follower.target, make, SCHEMA.names)])
     assert parquet(follower.target.storage.uri) == 0
     assert follower.follow() == 1_000
+
+
+def test_an_interrupt_after_rows_were_made_again_keeps_them(follower: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt after the commit of rows made again removes no file of the table; those of dropped days are gone."""
+    for number in range(2):
+        append(follower.source, f"{number}", batch(number))
+    follower.follow()
+    days = sorted({file.day for file in follower.target.files()})
+    follower.target.drop_before(dt.date(1970, 1, 1) + dt.timedelta(days[-1]))
+    kept, commit = amounts(follower.target.read()), log.commit
+
+    def interrupted(*arguments: Any, **options: Any) -> None:
+        commit(*arguments, **options)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as during:
+        during.setattr(log, "commit", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            remade(follower.source, Follower(follower.target, _negated, SCHEMA.names))
+    table = Table.open(follower.target.storage.uri)
+    assert (len(days) > 1, table.lost(), amounts(table.read())) == (True, [], kept)
 
 
 def test_a_forgotten_commit_is_an_error(follower: Pair) -> None:
