@@ -63,7 +63,7 @@ controller.
 
 
 class Group(NamedTuple):
-    """Key by which requests are counted merged."""
+    """Key by which requests are counted together."""
 
     user: str
     client_id: str

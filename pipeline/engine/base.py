@@ -44,7 +44,7 @@ class Engine(ABC):
         progress: Progress | None = None,
     ) -> Iterable[Answer]:
         """
-        Return the answers of the work on the rows of a table, in which all rows of a group are merged.
+        Return the answers of the work on the rows of a table, in which all rows of a group are together.
 
         Args:
             table: the table, of which all rows are read.

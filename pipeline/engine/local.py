@@ -37,7 +37,7 @@ class Local(Engine):
         self,
         table: Table,
         columns: Sequence[str],
-        key: GroupKey,  # noqa: ARG002 - all groups are merged
+        key: GroupKey,  # noqa: ARG002 - all groups are together
         work: Callable[[pa.Table], Answer],
         doing: str,  # noqa: ARG002 - shown nowhere
         progress: Progress | None = None,
