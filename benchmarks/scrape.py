@@ -44,8 +44,11 @@ HEADERS = {
 GOALS = {"jmx_exporter, complete": 5.0, "jmx_exporter, allowlisted": 1.0}
 OURS = "quotascope"
 QUOTA_SERIES = (
-    *(b"kafka_server_quota", b"kafka_quota_"),
-    *(b"kafka_server_produce_", b"kafka_server_fetch_", b"kafka_server_request_"),
+    b"kafka_server_quota",
+    b"kafka_quota_",
+    b"kafka_server_produce_",
+    b"kafka_server_fetch_",
+    b"kafka_server_request_",
 )
 """Beginnings of the names of quota series, of Strimzi's reporter the last ones."""
 READY_SECONDS = 60
