@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Final
 
 import numpy as np
@@ -119,10 +120,8 @@ def matrix_of(result: Blame, pool: int, by: str = "client", limit: int = MOST) -
     # every label with a wait has its own row and column, or those of others have a wait
     rows[len(row_labels)], columns[-1] = waits[len(row_labels)].any(), waits[:, -1].any()
     return Matrix(
-        culprits=[name for name, is_there in zip([*labels[row_labels], *_LISTED], rows, strict=True) if is_there],
-        victims=[
-            name for name, is_there in zip([*labels[column_labels], _LISTED[0]], columns, strict=True) if is_there
-        ],
+        culprits=list(compress([*labels[row_labels].tolist(), *_LISTED], rows)),
+        victims=list(compress([*labels[column_labels].tolist(), _LISTED[0]], columns)),
         has_other_victims=bool(columns[-1]),
         waits=waits[rows][:, columns].tolist(),
         own_waits=own_waits[rows].tolist(),

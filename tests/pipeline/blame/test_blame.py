@@ -51,6 +51,7 @@ def test_the_sentence_that_matters(tmp_path: Path) -> None:
     assert (matrix.culprits[0], matrix.culprits[-1]) == ("dana / notebook", "not in the log")
     assert matrix_of(answer, 0, "topic").culprits[0] == "raw"
     assert matrix_of(answer, 0, "api").culprits[0] == "Produce"
+    assert {type(name) for name in (*matrix.culprits, *matrix.victims)} == {str}, "not a type of NumPy"
 
 
 def test_a_client_that_waits_for_itself(tmp_path: Path) -> None:
