@@ -174,6 +174,7 @@ def _moment(event: Mapping[str, Any]) -> float:
     duration_ms = durations.get("triggerExecution") if isinstance(durations, dict) else 0
     try:
         start_ms = 1_000 * datetime.fromisoformat(str(event.get("timestamp"))).timestamp()
+        # OverflowError: an integer of JSON may be too large for a float
+        return start_ms + (duration_ms if type(duration_ms) is int else 0)
     except (ValueError, OverflowError):
         return _FIRST
-    return start_ms + (duration_ms if type(duration_ms) is int else 0)
