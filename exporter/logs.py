@@ -102,12 +102,14 @@ class LogWriter:
         self._changed = threading.Condition()
         self.dropped = 0
         """Texts dropped since the start, a line each."""
-        threading.Thread(target=self._write_all, name="quotascope-log", daemon=True).start()
+        self._thread = threading.Thread(target=self._write_all, name="quotascope-log", daemon=True)
+        self._thread.start()
 
     def write(self, text: str) -> int:
         """Hand the text over; never blocks."""
         with self._changed:
-            if self._length + len(text) > self._most:
+            # the thread's own line about a loss always has room, or the number in it would be lost
+            if self._length + len(text) > self._most and threading.current_thread() is not self._thread:
                 self.dropped += 1
                 self._unreported += 1
             else:
