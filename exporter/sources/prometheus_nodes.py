@@ -207,15 +207,18 @@ def refuse_clusters(nodes: Iterable[NodeSeries], selector: str, instance_label: 
     """
     Raise ``SourceUnreadable`` for nodes that differ in a label that all nodes of one cluster share.
 
-    Labels in the selector are not compared.
+    A missing label differs from a present one. Nodes may have the same instance. Labels in the selector are not
+    compared.
     """
     named = {match[1] for match in _MATCHED_LABEL.finditer(selector)}
     first: dict[str, tuple[str, str]] = {}
-    labels_of = {node.instance: _cluster_labels(node, instance_label) for node in nodes}
-    all_labels = {label for labels in labels_of.values() for label in labels} - named
+    labels_of_nodes = [
+        (node.instance or f"a target without {instance_label}", _cluster_labels(node, instance_label)) for node in nodes
+    ]
+    all_labels = {label for _, labels in labels_of_nodes for label in labels} - named
     for label in sorted(all_labels, key=lambda label: ("cluster" not in squeezed(label), label)):
-        for instance, labels in labels_of.items():
-            for value in labels.get(label, {""}):
+        for instance, labels in labels_of_nodes:
+            for value in sorted(labels.get(label, {""})):
                 earlier_value, earlier = first.setdefault(label, (value, instance))
                 if value != earlier_value:
                     raise SourceUnreadable(
@@ -227,11 +230,15 @@ def refuse_clusters(nodes: Iterable[NodeSeries], selector: str, instance_label: 
 
 
 def _cluster_labels(node: NodeSeries, instance_label: str) -> dict[str, set[str]]:
-    values: dict[str, set[str]] = defaultdict(set)
+    """Return the values of labels of clusters; an empty one if a series lacks a label of others of its metric."""
+    labels_by_name: dict[str, list[Labels]] = defaultdict(list)
     for one in node.series:
-        for label, value in one.labels.items():
+        labels_by_name[one.labels.get(NAME, "")].append(one.labels)
+    values: dict[str, set[str]] = defaultdict(set)
+    for labels_of_series in labels_by_name.values():
+        for label in set[str]().union(*labels_of_series):
             if label != instance_label and _is_of_cluster(label):
-                values[label].add(value)
+                values[label].update(labels.get(label, "") for labels in labels_of_series)
     return values
 
 

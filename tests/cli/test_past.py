@@ -11,9 +11,10 @@ import typer
 from tests.cli.conftest import Run
 from tests.servers import Handler, served
 
-from quotascope.cli.past import PASSWORD_VARIABLE, PrometheusOptions, _period
+from quotascope.cli.past import PASSWORD_VARIABLE, PrometheusOptions, _period, check_exporters
 from quotascope.cli.settings import configuration
 from quotascope.exporter.config import Config
+from quotascope.pipeline.prometheus.past import QueryRefused
 
 URL = "http://mimir:8080/prometheus"
 ASKING = [
@@ -272,3 +273,15 @@ def test_options_of_spark_are_given_once(run: Run) -> None:
         assert (code, output) == (2, "")
         assert reason in " ".join(errors.replace("│", " ").split())
         assert "s3cr3t" not in errors
+
+
+@pytest.mark.parametrize("target", [{"instance": "q:9749"}, {}])
+@pytest.mark.parametrize("other", [{"env": "test"}, {}])
+def test_exporters_of_two_clusters_are_refused(target: dict[str, str], other: dict[str, str]) -> None:
+    """Exporters whose targets have the same instance, or none, are refused where their environments differ."""
+    config = PrometheusOptions(prometheus=URL).config(Config())
+    exporters = [{**target, "env": "prod"}, {**target, **other}]
+    for in_order in (exporters, exporters[::-1]):
+        with pytest.raises(QueryRefused, match="mimir:8080: it has series of several clusters"):
+            check_exporters(config)(in_order)
+    check_exporters(config)(exporters[:1] * 2)

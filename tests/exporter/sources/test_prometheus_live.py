@@ -254,6 +254,20 @@ def test_labels_of_clusters(label: str) -> None:
     refuse_clusters([node("a", **{label: "west"}), node("b", **{label: "east"})], f'{label}=~".+"', "instance")
 
 
+@pytest.mark.parametrize("instance", ["q:9749", ""])
+@pytest.mark.parametrize("labels", [{"env": "test"}, {}])
+def test_clusters_of_one_instance_are_refused(instance: str, labels: dict[str, str]) -> None:
+    """Targets of two environments with the same instance, or without one, are refused, as nodes and as one node."""
+    name = instance or "a target without instance"
+    nodes = [node(instance, env="prod"), node(instance, **labels)]
+    with pytest.raises(SourceUnreadable, match=f"{name} has env='prod', {name} '{labels.get('env', '')}'"):
+        refuse_clusters(nodes, "", "instance")
+    together = NodeSeries(instance=instance, series=[one for part in nodes for one in part.series])
+    with pytest.raises(SourceUnreadable, match=r"env=.*env=\"(prod|test)\"\}"):
+        refuse_clusters([together], "", "instance")
+    refuse_clusters(nodes, 'env=~".*"', "instance")
+
+
 def test_nodes_of_one_cluster_may_differ() -> None:
     """Labels for a rack, zone, pod or host tell nodes apart, and not clusters."""
     labels = ("pod", "zone", "rack", "node", "strimzi_io_pool_name")
