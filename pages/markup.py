@@ -20,7 +20,9 @@ _MANY: Final = 9
 _FEW: Final = 4
 """Number of columns for which a phone has room."""
 _JOINTS: Final = re.compile(r"(?<=[=_/.:])(?=\w)")
-_KINDS: Final = {"#": "number", "=": "word"}
+BAR: Final = "|"
+"""Head of a column of bars, which a narrow window leaves out; a row without a bar has an empty cell."""
+_KINDS: Final = {"#": "number", "=": "word", BAR: "bar"}
 _ONLY_TEXT: Final = frozenset({"text", "title"})
 """Elements without child elements, in which isolating characters replace `bdi`."""
 
@@ -94,13 +96,13 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[Child]], caption: str = 
     content = element("table", element("thead", element("tr", *head)), body)
     if caption:
         content.append(element("caption", caption))
-    size = " many" if len(heads) > _MANY else " few" if len(heads) - heads.count("=") <= _FEW else ""
+    size = " many" if len(heads) > _MANY else " few" if len(heads) - heads.count(BAR) <= _FEW else ""
     return element("div", content, class_=f"wide{size}")
 
 
 def head_of(head: str) -> tuple[str, str]:
     """
-    Return the kind of a column and its head without the prefix: # for numbers, = for a fixed vocabulary.
+    Return the kind of a column and its head without the prefix: # for numbers, = for a fixed vocabulary, | for bars.
 
     >>> head_of("#used"), head_of("=quota"), head_of("entity"), head_of("##1")
     (('number', 'used'), ('word', 'quota'), ('name', 'entity'), ('number', '#1'))

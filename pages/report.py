@@ -16,7 +16,7 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from .charts import share_bar
-from .markup import Child, element, framed, head_of, scrolling, table
+from .markup import BAR, Child, element, framed, head_of, scrolling, table
 from .words import shown, text_cell
 
 PAGE_ROWS: Final = 100
@@ -232,7 +232,7 @@ def _table(block: Rows) -> Iterator[Element]:
     cells: list[list[Child]] = [[_child(cell) for cell in row] for row in rows]
     if block.shares:
         place = next(place for place, head in enumerate(heads) if head_of(head)[0] == "number")
-        heads.insert(place, "=")
+        heads.insert(place, BAR)
         for row, share in zip(cells, block.shares, strict=False):
             row.insert(place, "" if share is None else share_bar(share, block.color))
     yield table(heads, cells, caption)

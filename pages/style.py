@@ -28,7 +28,7 @@ def _blocks(table: str, width: int) -> str:
   {table} td:first-child {{ font-weight: 600; }}
   {table} td[data-head=""]::before {{ content: none; }}
   {table} td:first-child[data-head=""] {{ justify-content: flex-start; text-align: left; }}
-  {table} td:empty, {table} td:has(> .share) {{ display: none; }}
+  {table} td:empty, {table} td.bar {{ display: none; }}
   {table} td::before {{
     content: attr(data-head); flex: none; color: var(--faint); font-weight: 400; text-align: left;
   }}
@@ -120,7 +120,7 @@ summary > h2, summary > h3 { display: inline; }
 .legend span { display: inline-block; margin-right: 18px; overflow-wrap: anywhere; }
 """
     + """@media (max-width: 880px) {
-  .few td.name { min-width: 0; } .few td:has(> .share), .few th:empty:not(:first-child) { display: none; }
+  .few td.name { min-width: 0; } .few .bar { display: none; }
 }
 """
     + _blocks(".wide:not(.few)", 880)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotascope.pages.markup import element, framed, table, written
+from quotascope.pages.markup import BAR, element, framed, table, written
 from quotascope.pages.style import STYLE
 
 
@@ -79,6 +79,14 @@ def test_columns_have_the_kind_of_their_head() -> None:
         '<td class="word" data-head="how"><b>full</b></td></tr></tbody>'
         "</table></div>"
     )
+
+
+def test_a_column_of_bars_is_left_out_as_a_whole() -> None:
+    """Head and cells of a column of bars have its class, those without a bar too, and a phone shows none of them."""
+    node = table(("who", BAR, "#bytes"), [("all", "", "9"), ("etl", element("svg", class_="share"), "7")])
+    assert [cell.tag for cell in node.iterfind(".//*[@class='bar']")] == ["th", "td", "td"]
+    assert node.get("class") == "wide few"
+    assert ".few .bar { display: none; }" in STYLE
 
 
 def test_row_of_another_length() -> None:

@@ -26,7 +26,7 @@ from tests.pipeline.report.results import (
 )
 
 from quotascope.metrics.kafka.entities import QuotaType
-from quotascope.pages.report import html
+from quotascope.pages.report import Report, Rows, html
 from quotascope.pipeline.rates import LimitGroup
 from quotascope.pipeline.runs import blame as blame_question
 from quotascope.pipeline.runs import recommend as recommend_question
@@ -48,6 +48,10 @@ SMALLEST = (
 HEAT = (
     "JSON.stringify([...document.querySelectorAll('svg.heat')].map(s => [s.getBoundingClientRect().width, "
     "s.viewBox.baseVal.width]))"
+)
+CELLS = (
+    "JSON.stringify([...document.querySelectorAll('{row} > *')].map(c => c.getBoundingClientRect())"
+    ".filter(r => r.width).map(r => [r.left, r.right]))"
 )
 DRAWN = "[...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width > 5).length"
 
@@ -171,6 +175,26 @@ def test_narrow_windows(
     assert chromium.evaluate(WIDER) is False
     assert chromium.evaluate(CUT) == 0
     assert 11 <= chromium.evaluate(SMALLEST) < (99 if page in {whatif, blamed} else 100)  # the others draw no text
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("width", [420, 881])
+@pytest.mark.parametrize("columns", [4, 5], ids=["table", "blocks"])
+def test_a_row_without_a_bar_has_its_cells_under_their_heads(
+    columns: int, width: int, chromium: Browser, tmp_path: Path
+) -> None:
+    """In a window of any width, rows with and without a bar have their cells where the others have them."""
+    heads = ("team", "#in", "#out", "#cost", "contact")[:columns]
+    rows = Rows(heads=heads, rows=[("all", "1", "2", "3", "-")[:columns]] * 2, shares=(None, 0.5))
+    file = tmp_path / "page.html"
+    file.write_text(html(Report(title="Cost", where="usage", blocks=[rows])), encoding="utf-8")
+    chromium.open(file, width=width)
+    head, without, with_bar = (
+        json.loads(chromium.evaluate(CELLS.format(row=row)))
+        for row in ("thead tr", "tbody tr:nth-child(1)", "tbody tr:nth-child(2)")
+    )
+    assert without == with_bar
+    assert head in ([], without)  # blocks have no row of heads
 
 
 @pytest.mark.real
