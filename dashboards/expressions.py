@@ -195,12 +195,33 @@ def spelled_entity(expression: str) -> str:
 
 def occurred(scope: Scope, family: Family, expression: str, *labels: str, matchers: tuple[str, ...] = ()) -> str:
     """Return the lines of an expression whose family is above 0 somewhere in the dashboard's range."""
-    over_range = f"{scope.of(family, *matchers, window='$__range')} @ end()"
-    if family.type is FamilyType.COUNTER:
-        highest = call("increase", over_range)
+    return both(expression, _above_zero(scope, family, *matchers), scope.keys(*labels))
+
+
+def occurred_nowhere(scope: Scope, *families: Family, label: str = "", matchers: tuple[str, ...] = ()) -> str:
+    """
+    Return 0 for each cluster, or each value of a label in it, where families are known and 0 in the whole range.
+
+    It stands beside the lines of ``occurred``: without a line, what is known to be 0 would look like what is unknown.
+    The first family is the evidence.
+    """
+    labels = (label,) if label else ()
+    evidence = families[0]
+    if evidence.type is FamilyType.COUNTER:
+        values = counter_rate(scope, evidence, *matchers)
     else:
-        highest = call("max_over_time", over_range)
-    return both(expression, above(highest, 0), scope.keys(*labels))
+        values = scope.of(evidence, *matchers)
+    zero = f"0 * {scope.by('max', values, *labels)}"
+    for family in families:
+        zero = but_not(zero, _above_zero(scope, family, *matchers), scope.keys(*labels))
+    return zero
+
+
+def _above_zero(scope: Scope, family: Family, *matchers: str) -> str:
+    """Return the series of a family that are above 0 somewhere in the dashboard's range."""
+    over_range = f"{scope.of(family, *matchers, window='$__range')} @ end()"
+    function = "increase" if family.type is FamilyType.COUNTER else "max_over_time"
+    return above(call(function, over_range), 0)
 
 
 def counter_rate(scope: Scope, family: Family, *matchers: str) -> str:

@@ -11,7 +11,7 @@ from quotascope.metrics.catalog import Family
 from quotascope.metrics.kafka.entities import QuotaType
 
 from .. import steps
-from ..expressions import counter_rate, occurred, ratio, total
+from ..expressions import counter_rate, occurred, occurred_nowhere, ratio, total
 from ..links import runbooks
 from ..panels import Line, Row, dashboard, graph, limit, side_by_side
 from ..promql import operation
@@ -62,9 +62,10 @@ def waiting(scope: Scope) -> Row:
         scope,
         "Connections waiting, by broker",
         "Connections that each broker has muted at that moment, by quota, and the most of the last minute where the "
-        "exporter samples between scrapes. Quotas that muted none are left out.",
+        "exporter samples between scrapes. Quotas that muted none are left out; a broker without any has a line of 0.",
         "short",
         *(_occurred(scope, family, "broker", "quota_type", end=end) for family, end in _MUTED),
+        _none(scope, *(family for family, _ in _MUTED)),
         steps=steps.MUTED_BY_BROKER,
         links=runbooks(scope.site, "KafkaQuotaDelayQueueGrowing"),
         axis="connections",
@@ -81,9 +82,10 @@ def waiting(scope: Scope) -> Row:
         scope,
         "Throttle time, by broker",
         "Seconds of delay per second, by request: about the number of connections that do nothing but wait. "
-        "Requests that had none are left out.",
+        "Requests that had none are left out; a broker without any has a line of 0.",
         "short",
         Line(delays, "{{request}} on {{broker}}"),
+        _none(scope, catalog.REQUEST_THROTTLED_SECONDS),
         stacked=True,
         links=runbooks(scope.site, "KafkaQuotaThrottleSpike"),
         axis="s of delay per s",
@@ -128,12 +130,13 @@ def load(scope: Scope) -> Row:
         scope,
         "Wait for a request handler",
         "The 99th percentile of the last requests, mostly of 5 minutes, by request. Requests that never waited are "
-        "left out.",
+        "left out; a broker without any has a line of 0.",
         "s",
         Line(
             occurred(scope, catalog.REQUEST_QUEUE_SECONDS, waits, "broker", "request", matchers=worst),
             _legend(("broker", "request")),
         ),
+        _none(scope, catalog.REQUEST_QUEUE_SECONDS, matchers=worst[1:]),
     )
     return Row(title="Load", panels=side_by_side(idle, other_threads, queue))
 
@@ -266,9 +269,10 @@ def leftovers(scope: Scope) -> Row:
     stale = graph(
         scope,
         "Left over from earlier rules",
-        f"{catalog.STALE_ENTITIES.help} Quotas without any are left out.",
+        f"{catalog.STALE_ENTITIES.help} Quotas without any are left out; a broker without any has a line of 0.",
         "short",
         _occurred(scope, catalog.STALE_ENTITIES, "broker", "quota_type"),
+        _none(scope, catalog.STALE_ENTITIES),
         axis="entities",
     )
     return Row(title="Leftovers", panels=side_by_side(stale), collapsed=True)
@@ -284,6 +288,13 @@ def _occurred(scope: Scope, family: Family, *labels: str, end: str = "") -> Line
     """Return the line of ``_of`` without the series that are 0 in the whole range."""
     line = _of(scope, family, *labels, end=end)
     return line._replace(expr=occurred(scope, family, line.expr, *labels, matchers=(CHOSEN,)))
+
+
+def _none(scope: Scope, *families: Family, matchers: Sequence[str] = ()) -> Line:
+    """Return the line of 0 of brokers on which no quota or request has a line of ``occurred``."""
+    return Line(
+        occurred_nowhere(scope, *families, label="broker", matchers=(CHOSEN, *matchers)), f"none {_legend(('broker',))}"
+    )
 
 
 def _limit_of(scope: Scope, family: Family, *labels: str) -> Line:

@@ -19,6 +19,7 @@ from ..expressions import (
     count_of_sources_down,
     deciding_rule,
     occurred,
+    occurred_nowhere,
     of_entities,
     predicted,
     refused,
@@ -279,7 +280,7 @@ def over_time(scope: Scope) -> Row:
         scope,
         "Throttle time",
         "Seconds of delay per second, by request: about the number of connections that do nothing but wait. Every "
-        "delay counts, however short. Requests that had none are left out.",
+        "delay counts, however short. Requests that had none are left out; a cluster without any has a line of 0.",
         "short",
         Line(
             occurred(
@@ -290,6 +291,7 @@ def over_time(scope: Scope) -> Row:
             ),
             "{{request}}",
         ),
+        Line(occurred_nowhere(scope, catalog.REQUEST_THROTTLED_SECONDS), "none"),
         stacked=True,
         links=runbooks(scope.site, "KafkaQuotaThrottleSpike"),
         axis="s of delay per s",

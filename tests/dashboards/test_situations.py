@@ -24,6 +24,18 @@ OF_CALLBACKS = {
     'quotascope_build_info{cluster="paris",instance="x:1",version="1"}': "1x10",
     'kafka_quota_throttle_time_seconds{cluster="paris",broker="1",quota_type="produce",user="u",client_id=""}': "1x10",
 }
+WAITING, DELAYS, REQUESTS, LEFT = (
+    ("brokers", f"timeseries {title}")
+    for title in (
+        "Connections waiting, by broker",
+        "Throttle time, by broker",
+        "Wait for a request handler",
+        "Left over from earlier rules",
+    )
+)
+_QUEUE = 'kafka_quota_delay_queue_size{quota_type="produce",broker'
+_PEAK = 'kafka_quota_delay_queue_size_max{quota_type="produce",broker'
+_DELAY = "kafka_quota_request_throttled_seconds_total"
 BUSY = {("busy", f"user {number}"): 100 + number for number in range(52)}
 PRODUCED = "kafka_quota_produce_bytes_per_second"
 THREADS = 'kafka_quota_request_threads{broker="1",user="",client_id=""}'
@@ -119,6 +131,62 @@ SITUATIONS: dict[str, tuple[tuple[str, str], int, dict[str, str], dict[str, floa
         },
         {'{entity="bob / ",user="bob"}': 1},
     ),
+    "Brokers on which no connection waited have a line of 0, also beside others; one that is not read has none.": (
+        WAITING,
+        2,
+        {
+            **{f'{_QUEUE}="{broker}"}}': "0x10" for broker in (1, 2, 3)},
+            f'{_QUEUE}="4"}}': "0x3 2x3 0x3",
+            f'{_PEAK}="1"}}': "0x10",
+            f'{_PEAK}="2"}}': "0x3 7x2 0x5",
+        },
+        {'{broker="1"}': 0, '{broker="3"}': 0},
+    ),
+    "Where nothing is known of waiting connections, there is no line of 0.": (
+        WAITING,
+        2,
+        {f'{_PEAK}="1"}}': "0x10"},
+        {},
+    ),
+    "A broker that delayed no request has a line of 0, and one that did has none.": (
+        DELAYS,
+        1,
+        {
+            f'{_DELAY}{{broker="1",request="Fetch"}}': "5x10",
+            f'{_DELAY}{{broker="1",request="Produce"}}': "0x10",
+            f'{_DELAY}{{broker="2",request="Fetch"}}': "5x10",
+            f'{_DELAY}{{broker="2",request="Produce"}}': "0+1x10",
+        },
+        {'{broker="1"}': 0},
+    ),
+    "A cluster that delayed no request has a line of 0, and one that did has none.": (
+        ("overview", "timeseries Throttle time"),
+        1,
+        {
+            f'{_DELAY}{{cluster="calm",broker="1",request="Fetch"}}': "5x10",
+            f'{_DELAY}{{cluster="busy",broker="1",request="Fetch"}}': "5x10",
+            f'{_DELAY}{{cluster="busy",broker="2",request="Produce"}}': "0+1x10",
+        },
+        {'{cluster="calm"}': 0},
+    ),
+    "Where the 99th percentile of waits is 0, a broker has a line of 0.": (
+        REQUESTS,
+        1,
+        {
+            f'kafka_quota_request_queue_seconds{{broker="{broker}",request="Fetch",percentile="{part}"}}': f"{wait}x10"
+            for broker, part, wait in ((1, 99, 0), (1, 50, 0), (2, 99, 0.1), (3, 50, 0))
+        },
+        {'{broker="1"}': 0},
+    ),
+    "A broker without entities of earlier rules has a line of 0.": (
+        LEFT,
+        1,
+        {
+            f'kafka_quota_stale_entities{{quota_type="{kind}",broker="{broker}"}}': f"{count}x10"
+            for kind, broker, count in (("fetch", 1, 0), ("produce", 1, 0), ("fetch", 2, 0), ("produce", 2, 3))
+        },
+        {'{broker="1"}': 0},
+    ),
     "Without exempt request time it is unknown how busy the threads are.": (
         SHARE,
         0,
@@ -144,6 +212,7 @@ def test_panel_shows_what_is_true(situation: str, tmp_path: Path, *, recorded: b
     panel = (RECORDED if recorded else PLAIN)[key]
     of_no_team = panel["targets"][query]["expr"].replace("${team:regex}", "")
     expr = re.sub(r"\$(cluster|\{\w+:regex\})", ".*", of_no_team)
+    expr = expr.replace("$__range", "10m").replace("$__rate_interval", "4m")
     look: dict[str, Any] = {
         "expr": f"max without () ({expr})",  # without the name of a recorded series
         "eval_time": "10m",
