@@ -22,31 +22,40 @@ _LINES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Names on one line; those that do not fit are left out, and none is cut unless it is longer than the line."""
+    """
+    Names on one line; those that do not fit are left out, and none is cut unless it is longer than the line.
+
+    The texts around the names stay: they say what the names are, and which are unknown.
+    """
 
     names: Sequence[str]
     before: str = ""
     """Words before the names, which have a line of their own if no name fits behind them."""
     behind: str = ""
-    """Text behind the names."""
+    """Words behind the names, which have a line of their own if no name fits before them."""
 
     @property
     def whole(self) -> Text:
         """All names."""
-        return Text(" ".join(filter(None, (self.before, ", ".join(self.names) + self.behind))))
+        return Text(" ".join(filter(None, (self.before, ", ".join(self.names), self.behind))))
 
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the names that fit."""
         width = options.max_width
-        shorter = (Names([*self.names[:count], "…"], self.before) for count in range(len(self.names) - 1, 0, -1))
+        shorter = (
+            Names([*self.names[:count], "…"], self.before, self.behind) for count in range(len(self.names) - 1, 0, -1)
+        )
         line = next((names.whole for names in (self, *shorter) if names.whole.cell_len <= width), None)
         if line is not None:
             yield line
         elif self.before:
             yield Text(self.before)
             yield Names(self.names, behind=self.behind)
+        elif self.behind:
+            yield Names(self.names)
+            yield Text(self.behind, no_wrap=False, overflow="fold")
         else:
-            yield Text(self.names[0] + (", …" if len(self.names) > 1 else self.behind))
+            yield Text(self.names[0] + (", …" if len(self.names) > 1 else ""))
 
 
 @dataclass(frozen=True, slots=True)

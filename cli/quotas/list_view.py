@@ -120,7 +120,7 @@ def _usage_cells(rule: RuleUsage, near_limit: float) -> Iterator[RenderableType]
                 for hit in rule.hits
             ),
             before="" if rule.burst_used is None else f"burst used {percent(rule.burst_used)}:",
-            behind=f" (not visible on {', '.join(map(one_line, rule.hidden_on))})" if rule.hidden_on else "",
+            behind=f"(not visible on {', '.join(map(one_line, rule.hidden_on))})" if rule.hidden_on else "",
         )
     elif rule.overruled_by is not None:
         yield Text(f"overruled by {rule.overruled_by.rule}", "dim", no_wrap=False)

@@ -17,6 +17,7 @@ from tests.exporter.examples import NOW, limits, snapshot, team, usage
 from tests.exporter.limits.scripted import ScriptedAdmin, quota
 from tests.servers import Handler, served
 
+from quotascope.cli.fitted import Names
 from quotascope.cli.quotas import change_view
 from quotascope.cli.quotas.change_view import Affected, view
 from quotascope.cli.quotas.list_view import as_json, as_table
@@ -251,6 +252,29 @@ def test_unknown_none_and_zero(rule: RuleUsage, used: float | None, hits: int | 
     assert document["used"] == used
     of_rule = document["hits"]
     assert (of_rule if of_rule is None else len(list(of_rule))) == hits  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (29, ["alice, bob (not visible on 2)"]),
+        (28, ["alice, … (not visible on 2)"]),
+        (20, ["alice, bob", "(not visible on 2)"]),
+        (9, ["alice, …", "(not", "visible", "on 2)"]),
+    ],
+)
+def test_nodes_that_are_not_visible_are_named_before_names(width: int, lines: list[str]) -> None:
+    """A narrow cell leaves out names before it leaves out the nodes on which others may be."""
+    text = rendered(Names(["alice", "bob"], behind="(not visible on 2)"), width)
+    assert [line.rstrip() for line in text.splitlines()] == lines
+
+
+@pytest.mark.parametrize("width", [70, 80, 100, 130, 200])
+def test_a_rule_names_the_nodes_that_it_does_not_see(width: int) -> None:
+    """In a terminal of any width, the row of a rule has the nodes on which its clients are not visible."""
+    hits = tuple(usage_of(f"user-{number}") for number in range(5))
+    words = rendered(as_table([of_client(hits=hits, hidden_on=("2",))], NEAR_LIMIT.value), width).split()
+    assert "(not visible on 2)" in " ".join(word for word in words if word in {"(not", "visible", "on", "2)"})
 
 
 @pytest.mark.parametrize("name", ["team[prod]", "x[/y]"])
