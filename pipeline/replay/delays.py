@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..columns import Column
+from ..history.schema import PLACE
 from .compiled import Codes, Ints
 
 
@@ -26,12 +27,17 @@ class DelayedRequests(NamedTuple):
     """Delay by candidate and request, ms, as `lateness` has it."""
 
 
+def all_have_places(rows: pa.Table) -> bool:
+    """Return whether each row has a file and a position (`PLACE`); rows of other programs may lack them."""
+    return all(name in rows.column_names and rows[name].null_count == 0 for name in PLACE)
+
+
 def delays_of(rows: pa.Table, delayed: Iterable[DelayedRequests], candidates: int) -> Ints | None:
     """
     Return the delay by candidate and row, ms; 0 for a row that is not among the delayed requests.
 
-    It is None if places do not name rows: two rows have the same one, as where a log was replaced by another of its
-    name, or no row has that of a delayed request.
+    It is None if places do not name rows: a row has none, two rows have the same one, as where a log was replaced by
+    another of its name, or no row has that of a delayed request.
 
     Args:
         rows: requests with `PLACE`, sorted by it.
@@ -39,6 +45,8 @@ def delays_of(rows: pa.Table, delayed: Iterable[DelayedRequests], candidates: in
         candidates: number of candidates.
 
     """
+    if not all_have_places(rows):
+        return None
     encoded = rows["file"].combine_chunks().dictionary_encode()
     codes, positions = encoded.indices.to_numpy(), rows["position"].to_numpy()
     if ((np.diff(codes) == 0) & (np.diff(positions) == 0)).any():

@@ -23,7 +23,7 @@ from ..table import Progress
 from .algorithms import Measurements
 from .closed_loop import NEVER, replay_closed
 from .compiled import Codes, Floats, Ints, kernel, run
-from .delays import DelayedRequests
+from .delays import DelayedRequests, all_have_places
 from .frame import KINDS, REQUEST, Frame
 from .ledger import (
     DELAYED,
@@ -221,8 +221,14 @@ def replay(
 
 def replay_with_delays(
     history: pa.Table, candidates: Sequence[Candidate], mode: Mode, settings: ReplaySettings | None = None
-) -> tuple[pa.Table, Sequence[DelayedRequests]]:
-    """Return what `replay` returns, and the requests that the candidates delay; all rows have a place."""
+) -> tuple[pa.Table, Sequence[DelayedRequests] | None]:
+    """
+    Return what `replay` returns, and the requests that the candidates delay.
+
+    The second is None if a row has no place, as rows of other programs: they could not be told apart.
+    """
+    if not all_have_places(history):
+        return replay(history, candidates, mode, settings), None
     tables, delayed = [RESULTS.empty_table()], []
     for plan in plans(history, candidates, settings or ReplaySettings()):
         if mode is Mode.CLOSED_LOOP:

@@ -28,6 +28,7 @@ from ..losses import losses_of, may_lack
 from ..rates import GroupUsage, LimitGroup, LoggedThrottle, rate, span_ms, usages
 from ..releases import Followed, followed_by
 from ..replay import RESULTS, Mode, ReplaySettings, replay
+from ..replay.delays import DelayedRequests
 from ..replay.frame import NEEDED
 from ..replay.plan import CandidateRules
 from ..replay.results import CLOSED_LOOP_ONLY, replay_with_delays
@@ -133,7 +134,7 @@ def what_if(  # noqa: PLR0913 - most by name
         work = partial(replay_with_delays, candidates=tuple(candidates), mode=mode, settings=settings)
         parts = list(_by_users(history.detail, candidates, workers, work, progress))
         results = pa.concat_tables([RESULTS.empty_table(), *(part for part, _ in parts)])
-        delayed = [*chain.from_iterable(part for _, part in parts)]
+        delayed = _all_delayed(part for _, part in parts)
     else:
         results = replayed(history.detail, candidates, mode, workers, progress, settings)
     if wait_saved:
@@ -215,6 +216,16 @@ def _by_users(
         return engine.grouped(history, NEEDED, rules.key, work, "replay of users that share limits", progress)
     of_shards = partial(_of_shard, history, work)
     return chain.from_iterable(engine.map(of_shards, list(history.shards().values()), progress))
+
+
+def _all_delayed(parts: Iterable[Sequence[DelayedRequests] | None]) -> list[DelayedRequests] | None:
+    """Return the delayed requests of all parts of a history, or None if those of a part are unknown."""
+    delayed: list[DelayedRequests] = []
+    for part in parts:
+        if part is None:
+            return None
+        delayed += part
+    return delayed
 
 
 def _of_shard(history: Table, work: Callable[[pa.Table], Answer], files: Sequence[File]) -> list[Answer]:

@@ -21,6 +21,9 @@ from quotascope.metrics.kafka.entities import QuotaEntity
 from quotascope.pipeline.blame import benefit
 from quotascope.pipeline.blame.benefit import Benefit, benefit_of, percentile_us
 from quotascope.pipeline.blame.queueing import LoggedQueue, scale_of, waits_of
+from quotascope.pipeline.history import History
+from quotascope.pipeline.history.charges import history_of
+from quotascope.pipeline.history.schema import PLACE
 from quotascope.pipeline.replay import Mode
 from quotascope.pipeline.replay.results import lateness
 from quotascope.pipeline.request_log.schema import REQUESTS
@@ -318,6 +321,34 @@ def test_a_history_of_one_day_is_replayed_once(
     for queue, other in zip(answer.brokers, expected.brokers, strict=True):
         for name in ("others_us", "predicted_us", "logged_waits", "predicted_waits"):
             assert getattr(queue, name).tolist() == getattr(other, name).tolist()
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("name", PLACE)
+@pytest.mark.parametrize("has_requests", [True, False])
+def test_a_row_without_a_place_is_replayed(tmp_path: Path, name: str, mode: Mode, *, has_requests: bool) -> None:
+    """
+    Rows that another program appended, without a file or a position, do not end the replay.
+
+    They may be requests, or rows of the history alone. The wait saved for others is that of the day's own replay.
+    """
+    rows = logged(40)
+    folder = written(tmp_path / "usage", rows.slice(0, len(rows) // 2))
+    requests = Table.open(f"{folder}/requests", schema=REQUESTS)
+    later = Table.open(f"{written(tmp_path / 'later', rows.slice(len(rows) // 2))}/requests", schema=REQUESTS).read()
+    field = REQUESTS.field(name)
+    without = later.set_column(REQUESTS.get_field_index(name), field, pa.nulls(len(later), field.type))
+    history = History.open(folder)
+    if has_requests:
+        append(requests, "appended", without)
+        history.update(requests)
+    else:
+        append(history.detail, "appended", history_of(without))
+    expected = logged_queue(folder, mode)
+    answer = what_if(folder, candidates(100, 20, 1), mode, engine=EngineChoice.LOCAL, wait_saved=True)
+    assert answer.summary.benefit is not None
+    assert answer.summary.benefit.saved == expected.saved
+    assert answer.results.equals(what_if(folder, candidates(100, 20, 1), mode, engine=EngineChoice.LOCAL).results)
 
 
 def test_requests_that_are_not_in_the_history_yet_are_replayed(tmp_path: Path) -> None:

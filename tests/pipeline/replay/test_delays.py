@@ -49,6 +49,7 @@ def test_a_replay_by_users_delays_what_a_replay_of_all_does(
     for part in parts:
         table, of_part = replay_with_delays(part, tried, mode, settings)
         tables.append(table)
+        assert of_part is not None
         delayed += of_part
     assert sorted_rows(pa.concat_tables(tables)) == sorted_rows(replay(rows, tried, mode))
     in_order = rows.sort_by([("file", "ascending"), ("position", "ascending")])
@@ -57,7 +58,7 @@ def test_a_replay_by_users_delays_what_a_replay_of_all_does(
     assert late_ms.tolist() == lateness(numbered(in_order), tried, mode, len(rows)).tolist()
 
 
-def placed(places: Sequence[tuple[str, int]]) -> pa.Table:
+def placed(places: Sequence[tuple[str | None, int | None]]) -> pa.Table:
     files, positions = zip(*places, strict=True)
     return pa.table({"file": files, "position": positions})
 
@@ -71,10 +72,13 @@ def placed(places: Sequence[tuple[str, int]]) -> pa.Table:
         [("a.log", 1), ("a.log", 3)],
         [("a.log", 1)],
         [("b.log", 2)],
+        # a row of another program
+        [("a.log", 2), (None, 2)],
+        [("a.log", 2), ("a.log", None)],
     ],
 )
-def test_a_place_that_names_no_row_is_no_guess(places: list[tuple[str, int]]) -> None:
-    """Nothing is known of the delays of rows whose places are not those of the delayed requests, or stand twice."""
+def test_a_place_that_names_no_row_is_no_guess(places: list[tuple[str | None, int | None]]) -> None:
+    """Delays are unknown if the places of rows are missing, stand twice, or are not those of the delayed requests."""
     delayed = DelayedRequests(pa.array(["a.log"]), np.zeros(1, np.int32), np.array([2]), np.array([[7]]))
     assert delays_of(placed(places), [delayed], 1) is None
     known = delays_of(placed([("a.log", 1), ("a.log", 2), ("b.log", 2)]), [delayed], 1)
@@ -87,6 +91,7 @@ def test_few_rows_are_delayed_requests() -> None:
     made = [Request(after_ms=5, api_key=METADATA, request_us=1_000), Request(after_ms=5, user="bob")] * 2_000
     quotas = {QuotaEntity("alice"): {"request_percentage": 5.0}}
     _, delayed = replay_with_delays(history(made), [candidate(quotas)], Mode.OPEN_LOOP)
+    assert delayed is not None
     positions = np.concatenate([part.positions for part in delayed])
     assert 0 < len(positions) < 2_000
     assert (positions % 2 == 1).all()
