@@ -370,6 +370,7 @@ def notes(application: Application) -> Sequence[str]:
         )
     sentences += [f"{_unseen(application, kind)}." for kind in application.unseen_clients]
     sentences += _losses(application)
+    sentences += _corrections(application)
     if application.compacted:
         sentences.append("The History server has compacted this log: tasks of jobs that had ended are missing.")
     if application.unknown_attempts:
@@ -388,54 +389,38 @@ def _losses(application: Application) -> Iterator[str]:
         yield f"{problem}. Events before the damage are counted, those after it are missing."
     if end := _ENDS[log_end(application)]:
         yield end
-    inferred = counted(application.inferred_executors, "executor")
-    losses = (
-        (
-            application.missing_files,
-            (
-                f"The log is incomplete: it lacks {counted(application.missing_files, 'file')} "
-                "(by the numbers of those that are there)."
-            ),
-        ),
-        (
-            application.unreadable_lines,
-            f"{counted(application.unreadable_lines, 'line')} of the log could not be read.",
-        ),
-        (
-            application.missing_ends,
-            (
-                f"The ends of at least {counted(application.missing_ends, 'attempt')} of tasks are missing in the log: "
-                "failures, retries and lost executors are lower bounds."
-            ),
-        ),
-        (
-            application.open_attempts,
-            f"{counted(application.open_attempts, 'attempt')} of tasks had not ended at the end of the log.",
-        ),
-        (
-            application.repeated_lines,
-            f"{counted(application.repeated_lines, 'line')} of the log repeated an earlier one, and do not count.",
-        ),
-        (
-            application.is_sorted,
-            "Lines of the log are not in the order in which Spark wrote them: they are sorted by time.",
-        ),
-        (
-            application.disordered and not application.is_sorted,
-            (
-                "Lines of the log are not in the order in which Spark wrote them, and too many to be sorted: "
-                "retries and queries may be wrong."
-            ),
-        ),
-        (
-            application.inferred_executors,
-            (
-                f"{inferred} had no task for the timeout of dynamic allocation "
-                "and count as given back: Spark before 3.1 does not report why they went away."
-            ),
-        ),
-    )
-    yield from (sentence for has_loss, sentence in losses if has_loss)
+    if application.missing_files:
+        yield (
+            f"The log is incomplete: it lacks {counted(application.missing_files, 'file')} "
+            "(by the numbers of those that are there)."
+        )
+    if application.unreadable_lines:
+        yield f"{counted(application.unreadable_lines, 'line')} of the log could not be read."
+    if application.missing_ends:
+        yield (
+            f"The ends of at least {counted(application.missing_ends, 'attempt')} of tasks are missing in the log: "
+            "failures, retries and lost executors are lower bounds."
+        )
+    if application.open_attempts:
+        yield f"{counted(application.open_attempts, 'attempt')} of tasks had not ended at the end of the log."
+
+
+def _corrections(application: Application) -> Iterator[str]:
+    """Yield what the log has more than once, out of order or without its reason, and how it counts."""
+    if application.repeated_lines:
+        yield f"{counted(application.repeated_lines, 'line')} of the log repeated an earlier one, and do not count."
+    if application.is_sorted:
+        yield "Lines of the log are not in the order in which Spark wrote them: they are sorted by time."
+    elif application.disordered:
+        yield (
+            "Lines of the log are not in the order in which Spark wrote them, and too many to be sorted: "
+            "retries and queries may be wrong."
+        )
+    if application.inferred_executors:
+        yield (
+            f"{counted(application.inferred_executors, 'executor')} had no task for the timeout of dynamic allocation "
+            "and count as given back: Spark before 3.1 does not report why they went away."
+        )
 
 
 _ENDS: Final = {
