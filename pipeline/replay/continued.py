@@ -314,12 +314,13 @@ def _between_mutations(whole: Frame, cuts: Ints, reached: Ints, hold_ms: int) ->
 
 def _only(frame: Frame, chosen: NDArray[np.bool_]) -> Frame:
     """Return a frame with the requests of a mask, whose connections are numbered again, and with the same pairs."""
-    names = "groups", "networks", "completed", "throttles", "mutation_times", "charged"
+    names = "groups", "networks", "completed", "throttles", "mutation_times", "charged", "positions"
     by_request: dict[str, Any] = {name: getattr(frame, name)[chosen] for name in names}
     columns: Any = (column[chosen] for column in frame.requests)
     requests = type(frame.requests)(*columns)
     connections = np.unique(requests.connections, return_inverse=True)[1].astype(np.int32)
-    return replace(frame, requests=requests._replace(connections=connections), **by_request)
+    files = frame.files.filter(array(chosen))
+    return replace(frame, requests=requests._replace(connections=connections), files=files, **by_request)
 
 
 def _mutations(carried: Carried, plan: ReplayPlan) -> MutationOutcomes:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,9 +17,10 @@ from tests.strategies import EPOCH_MS, examples
 from quotascope.metrics.kafka.entities import DEFAULT, QuotaEntity
 from quotascope.metrics.kafka.release import KafkaRelease
 from quotascope.metrics.kafka.windows import WindowConfig
-from quotascope.pipeline.replay import ReplaySettings, replay
+from quotascope.pipeline.replay import ReplaySettings, continued, replay
 from quotascope.pipeline.replay.continued import Carried, Part, proceed
-from quotascope.pipeline.replay.plan import CandidateRules
+from quotascope.pipeline.replay.frame import Frame
+from quotascope.pipeline.replay.plan import CandidateRules, ReplayPlan, plan_of
 from quotascope.quotas.candidates import Candidate, MutationPolicy
 
 SUMS += ["delayed_requests", "delayed_bytes", "refused_requests", "refused_mutations"]
@@ -224,3 +226,21 @@ def test_what_lies_across_a_cut(made: list[Request], key: str, limit: float) -> 
         parts = in_parts(rows, [cut], [limits])
         assert summed([part.results for part in parts]) == whole
     assert any(figures[2] + figures[8] for figures in whole.values())
+
+
+def test_decided_requests_keep_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The frame of the requests that are decided has the files and positions of these alone."""
+    frames: list[Frame] = []
+
+    def noted(frame: Frame, *arguments: Any) -> ReplayPlan:
+        frames.append(frame)
+        return plan_of(frame, *arguments)
+
+    monkeypatch.setattr(continued, "plan_of", noted)
+    rows = history([Request(after_ms=number % 2 * 150) for number in range(10)])
+    in_parts(rows, [5], EVERY)
+    assert len(frames) > 1
+    for frame in frames:
+        assert len(frame.files) == len(frame.positions) == len(frame.requests.times)
+    positions = [position for frame in frames for position in frame.positions.tolist()]
+    assert sorted(positions) == rows["position"].to_pylist()
