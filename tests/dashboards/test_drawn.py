@@ -38,7 +38,7 @@ NOT_IN_THE_DEMO: Final[Mapping[str, set[str]]] = {
     "quotascope-brokers": {
         # no threads but handlers, no sockets, no other broker, no disk
         "Idle network and controller threads",
-        *("Delay of refused connections", "Delay of remote storage", "Left over from earlier rules"),
+        *("Delay of refused connections", "Delay of remote storage"),
         *("New connections, by address", "Remote storage"),
         *("New connections, by broker", "Throttled replication"),
         *("New connections, by listener", "Wait for the next connection"),
