@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from quotascope.metrics.catalog.teams import UNDECIDED
 from quotascope.metrics.kafka.entities import QuotaType
+from quotascope.pages.baseline import legend_of_bounds
 from quotascope.pages.report import TERMINAL_ROWS, Cell, Mark, Report, Rows
 from quotascope.pages.words import amount, counted, moment, percent, shown
 from quotascope.quotas.team_finder import team_words
@@ -92,18 +93,29 @@ def caveats(bill: Bill) -> Iterator[str]:
         passed_hours = (use.until_s - bill.month.span_s[0]) / 3_600
         seen_hours = use.seen_s / 3_600
         share = f" ({percent(seen_hours / passed_hours)} of those that have passed)" if passed_hours > 0 else ""
-        bound = "; ≥: what was used in the others is unknown" if use.lacks_hours(bill.month) else ""
         yield (
             f"Of cluster {shown(use.cluster)}, {_hours(seen_hours)} of {bill.month.hours:.0f} hours of the month were "
-            f"seen{share}{bound}."
+            f"seen{share}."
         )
         yield from use.caveats
+    yield from legend_of_bounds(dict.fromkeys(_reasons_of_bounds(bill)))
     if any(charge.amount is None for charge in bill.charges):
         yield "unknown: there was usage, and no sample or size of it."
     if any(charge.approximate for charge in bill.charges):
         yield "≈: a sum of rates at scrapes, which stand for the time between them."
     if any(charge.team == UNDECIDED for charge in bill.charges):
         yield "unknown team: names that the exporter does not remember, so that no pattern can decide."
+
+
+def _reasons_of_bounds(bill: Bill) -> Iterator[str]:
+    """Yield the reasons why costs and amounts are lower bounds; clusters may have the same ones."""
+    uses = [use for use in bill.uses if bill.charges_of(use)]
+    if any(use.lacks_hours(bill.month) for use in uses):
+        yield "what was used in hours that were not seen is unknown"
+    for use in uses:
+        yield from use.bounds
+    if bill.total() is not None and any(charge.price is not None and charge.amount is None for charge in bill.charges):
+        yield "a cost of an unknown amount is in no total"
 
 
 def _hours(hours: float) -> str:

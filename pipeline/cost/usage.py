@@ -21,6 +21,7 @@ from ..prometheus.past import Past
 from ..prometheus.promql import HOUR_S
 from ..rates import QUARTER_MS, span_ms, sums_of
 from ..runs import usage as of_history
+from ..runs.usage import UNSIZED
 from ..table import Progress
 from .month import Month
 
@@ -28,6 +29,8 @@ BYTES: Final = (QuotaType.PRODUCE, QuotaType.FETCH)
 """Quota types that have a price."""
 Key: TypeAlias = tuple[str, QuotaType]
 """Label of a team (its name, `UNOWNED` or `UNDECIDED`), and the quota type that counts its bytes."""
+_WITHOUT_LOGS: Final = "nodes have no log here"
+_MISSING: Final = "requests are missing from the logs, or may be"
 _SHORT: Final = 1.0
 """
 Number of seconds that may be missing from a month that counts as seen completely, because of rounding.
@@ -65,6 +68,8 @@ class ClusterUse:
     bytes: Mapping[Key, TeamBytes] = field(default_factory=dict)
     caveats: Sequence[str] = ()
     """Gaps in the figures, a sentence or two each."""
+    bounds: Sequence[str] = ()
+    """Reasons why figures are lower bounds, for `legend_of_bounds`, other than hours that were not seen."""
 
     def lacks(self, month: Month) -> bool:
         """Return whether any node was not seen for a part of the month so far."""
@@ -114,8 +119,14 @@ def use_of_history(folder: str, month: Month, teams: TeamFinder, cluster: str, n
     if lacks_nodes:
         caveats.append(
             f"Of {counted(usage.losses.nodes, 'node')} of the cluster, the logs of {len(seen)} are here: what the "
-            "others received and sent is in no figure (≥)."
+            "others received and sent is in no figure."
         )
+    priced = [client for client in usage.clients if client.kind in BYTES]
+    bounds = {
+        _WITHOUT_LOGS: lacks_nodes,
+        UNSIZED: any(client.unsized for client in priced),
+        _MISSING: any(may_lack(client.missing_share) for client in priced),
+    }
     return ClusterUse(
         cluster=cluster,
         source=folder,
@@ -124,6 +135,7 @@ def use_of_history(folder: str, month: Month, teams: TeamFinder, cluster: str, n
         lacks_nodes=lacks_nodes,
         bytes=amounts,
         caveats=caveats,
+        bounds=[reason for reason, is_there in bounds.items() if is_there],
     )
 
 
@@ -193,5 +205,6 @@ def use_of_past(
         seen_s=min((min(past.seconds, node.seen_s) for node in past.nodes.values()), default=0.0),
         until_s=max(begin_s, min(end_s, now_s // HOUR_S * HOUR_S)),
         bytes=amounts,
-        caveats=[*of_samples.caveats(answer)],
+        caveats=[of_samples.covered(answer), *of_samples.marks(answer)],
+        bounds=[*of_samples.reasons_of_bounds(answer)],
     )

@@ -224,16 +224,29 @@ def report(answer: PastUsages, zone: tzinfo = UTC, *, limit: int = TERMINAL_ROWS
 
 def caveats(answer: PastUsages) -> Iterator[str]:
     """Yield the period, and the reasons why amounts are bounds or approximate, a sentence or two each."""
+    yield covered(answer)
+    yield from legend_of_bounds(reasons_of_bounds(answer))
+    yield from marks(answer)
+
+
+def covered(answer: PastUsages) -> str:
+    """Return a sentence about the time that the samples cover."""
     past = answer.past
-    yield (f"The samples cover {seconds(past.seconds)} of {counted(len(past.nodes), 'node')}, scraped {past.pace}.")
+    return f"The samples cover {seconds(past.seconds)} of {counted(len(past.nodes), 'node')}, scraped {past.pace}."
+
+
+def reasons_of_bounds(answer: PastUsages) -> Iterator[str]:
+    """Yield the reason why amounts are lower bounds, if any, for `legend_of_bounds`."""
+    past = answer.past
     gaps = {node: past.coverage(node) for node in past.nodes if past.coverage(node) < 1 - LEAST_GAP}
     if gaps:
         least = min(gaps, key=lambda node: gaps[node])
         missing = f"of node {shown(least)} {percent(1 - gaps[least])} of the period"
-        reason = (
-            f"samples of {counted(len(gaps), 'node')} are missing ({missing}), and what was used then is in no amount"
-        )
-        yield from legend_of_bounds([reason])
+        yield f"samples of {counted(len(gaps), 'node')} are missing ({missing}), and what was used then is in no amount"
+
+
+def marks(answer: PastUsages) -> Iterator[str]:
+    """Yield what the marks of amounts mean, other than that of lower bounds, a sentence or two each."""
     if any(usage.sight is not Sight.WHOLE for usage in answer.usages):
         yield (
             "≈ sparse, ≈ bursts: scrapes saw a part of the load, which stands for all of it. Bursts of less than a "
@@ -243,7 +256,7 @@ def caveats(answer: PastUsages) -> Iterator[str]:
         yield "unseen: entities that are 0 in every sample, although brokers forget those that do nothing for an hour."
     if any(not math.isfinite(usage.evidence.amount) for usage in answer.usages):
         yield "unknown: a sample of the entity is NaN or infinite, so that its amount has no sum."
-    yield from past.caveats
+    yield from answer.past.caveats
 
 
 _WORDS: Final = {

@@ -36,9 +36,10 @@ _PROTOCOL: Final = (
     "Protocol is what the quota charges beside records: headers, names, empty responses. Records that brokers fetched "
     "from remote storage are among those of fetch."
 )
-_UNSIZED: Final = (
+UNSIZED: Final = (
     "the size of a throttled Fetch, which is answered empty, is unknown, and so are the partitions of some requests"
 )
+"""Reason for amounts that are lower bounds (`legend_of_bounds`)."""
 NOTHING: Final = "The history has no request of these clients in this period."
 _CLIENT: Final = ("user", "client_id", "quota_type")
 _OF_ALL: Final = ("quota_type", "kind")
@@ -121,7 +122,7 @@ class Usage:
     @property
     def of_sizes(self) -> Sequence[str]:
         """Notes on requests of unknown size, if there are any."""
-        return legend_of_bounds([_UNSIZED]) if any(self.unsized.values()) else []
+        return legend_of_bounds([UNSIZED]) if any(self.unsized.values()) else []
 
 
 def find_usage(

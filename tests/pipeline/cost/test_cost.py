@@ -6,9 +6,11 @@ import csv
 import io
 import json
 from collections import defaultdict
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -221,6 +223,36 @@ def test_a_month_that_has_not_ended_says_so() -> None:
     assert not bill.charges[0].at_least
     (row,) = csv.DictReader(io.StringIO(as_csv(bill)))
     assert (row["ChargePeriodEnd"], row["BillingPeriodEnd"]) == ("2026-11-02T12:00:00Z", "2026-12-01T00:00:00Z")
+
+
+def lacking(cluster: str, **known: Any) -> ClusterUse:
+    """Return a cluster of which the second half of November was not seen."""
+    bytes_ = {("payments", IN): TeamBytes(amount=1, at_least=True)}
+    return replace(use(bytes_, cluster, seen_s=(END_S - BEGIN_S) / 2), **known)
+
+
+def test_lower_bounds_have_one_legend() -> None:
+    """Clusters with the same and with other reasons have one legend of `≥`, and no other sentence explains it."""
+    uses = [lacking("eu", bounds=["samples of 2 nodes are missing"]), lacking("us", bounds=["nodes have no log here"])]
+    bill = find_charges([*uses, lacking("ap", bounds=["nodes have no log here"])], TEAMS, NOVEMBER, LATER_S)
+    (legend,) = (sentence for sentence in report(bill).caveats if "≥" in sentence)
+    assert legend == (
+        "≥ marks lower bounds: what was used in hours that were not seen is unknown; samples of 2 nodes are missing; "
+        "nodes have no log here."
+    )
+
+
+def test_a_total_without_an_unknown_cost_has_a_legend() -> None:
+    """A total that lacks the cost of an unknown amount is a lower bound for this reason."""
+    bytes_ = {("payments", IN): TeamBytes(amount=10**9), ("etl", IN): TeamBytes(amount=None)}
+    bill = find_charges([use(bytes_)], TEAMS, NOVEMBER, LATER_S)
+    assert "≥ marks lower bounds: a cost of an unknown amount is in no total." in report(bill).caveats
+
+
+@pytest.mark.parametrize("uses", [[use({})], [lacking("eu", bytes={})], [use({("payments", IN): TeamBytes(amount=1)})]])
+def test_without_lower_bounds_there_is_no_legend(uses: list[ClusterUse]) -> None:
+    """A bill without a lower bound has no legend of them."""
+    assert not any("≥" in sentence for sentence in report(find_charges(uses, TEAMS, NOVEMBER, LATER_S)).caveats)
 
 
 def test_prices_need_one_currency() -> None:
