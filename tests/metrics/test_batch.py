@@ -162,7 +162,7 @@ def test_nothing_is_recorded_without_rules() -> None:
     ],
 )
 def test_refuses_what_does_not_fit(entities: object, values: object, times_ms: object, reason: str) -> None:
-    """A batch entities arrays do not fit is refused with the wrong one, and nothing is recorded."""
+    """A batch whose arrays do not fit is refused with the wrong one, and nothing is recorded."""
     created = sensors(1e9)
     with pytest.raises(MalformedBatch, match=reason):
         record_many(created, entities, values, times_ms)  # type: ignore[arg-type]
