@@ -1,5 +1,6 @@
 """The generated pages in docs/ are what the code would write, and the site of docs/ has no dead link."""
 
+import ast
 import importlib.util
 import os
 import re
@@ -11,6 +12,9 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).parents[1]
+NO_PRODUCT = {"benchmarks", "tests", "tools"}
+"""Folders with programs that no user runs."""
+TITLE = re.compile(r"\(documentation: ([^()]+)\)")
 LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")
 LOADED = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=\"?(?:https?:)?//[^>]*>")
 
@@ -117,3 +121,69 @@ def test_the_changelog_says_what_a_release_does() -> None:
     """A section of the changelog can be read in minutes."""
     sections = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     assert [section.splitlines()[0] for section in sections if section.count("\n") > MOST_LINES] == []
+
+
+def texts_of(source: str) -> list[str]:
+    """Return the texts of a program, joined from their parts, with those of f-strings between their values."""
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant | ast.JoinedStr)]
+    texts = []
+    for node in nodes:
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        texts.append("".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in parts))
+    return texts
+
+
+def titles_of(texts: list[str]) -> set[str]:
+    """Return the titles of pages to which texts refer."""
+    return {" ".join(title.split()) for text in texts for title in TITLE.findall(text)}
+
+
+def is_title(title: str, heading: str) -> bool:
+    """Return whether a title is a heading, or all of it before a subtitle or an explanation in parentheses."""
+    return (
+        heading == title
+        or heading.startswith((f"{title}: ", f"{title} ("))
+        or (title.endswith("?") and heading.startswith(f"{title} "))
+    )
+
+
+def test_messages_name_pages_that_exist() -> None:
+    """Each `(documentation: TITLE)` in messages, helps and descriptions is the heading of one page of docs/."""
+    sources = [path for path in ROOT.glob("[!.]*/**/*.py") if path.relative_to(ROOT).parts[0] not in NO_PRODUCT]
+    titles = {title for path in sources for title in titles_of(texts_of(path.read_text(encoding="utf-8")))}
+    pages = [path.read_text(encoding="utf-8").partition("\n")[0] for path in (ROOT / "docs").rglob("*.md")]
+    headings = [page.removeprefix("# ") for page in pages if page.startswith("# ")]
+    assert {"Teams", "Python Kafka clients in Spark tasks", "What if?"} <= titles
+    assert {title: found for title in titles if len(found := [h for h in headings if is_title(title, h)]) != 1} == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "titles"),
+    [
+        ("x = 'read (documentation: Teams).'", {"Teams"}),
+        (
+            "x = ('see (documentation: Python '\n 'clients) and (documentation: Security)')",
+            {"Python clients", "Security"},
+        ),
+        ("x = f'{y}: no (documentation: The ' f'log)'", {"The log"}),
+        ("x = 'the documentation: nothing'", set()),
+    ],
+)
+def test_titles_are_collected_from_whole_texts(source: str, titles: set[str]) -> None:
+    """A title is found on several lines of a program too, and beside values."""
+    assert titles_of(texts_of(source)) == titles
+
+
+@pytest.mark.parametrize(
+    ("title", "heading", "is_one"),
+    [
+        ("Teams", "Teams", True),
+        ("Spark", "Spark: what Kafka's quotas cost a job", True),
+        ("Spark", "Spark jobs", False),
+        ("What if?", "What if? Test a quota", True),
+        ("Teams of clients", "Teams", False),
+    ],
+)
+def test_a_title_is_a_whole_heading(title: str, heading: str, *, is_one: bool) -> None:
+    """A subtitle may be left out of a title, and nothing else."""
+    assert is_title(title, heading) == is_one
