@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
 from ..runs.verify import ByEntity, EntityKey, Figures, NotVerified, Verification, compared, times_of
 from .past import Answer, Check, QueryRefused, QueryTooLarge, Server, check_clusters
-from .promql import quoted, targets
+from .promql import quoted, ranges, targets
 
 _ACTED: Final = 'kafka_quota_throttle_time_seconds{user!="__overflow__"'
+_STEP_S: Final = 15
+"""Step in seconds at which values are compared: a usual scrape interval."""
+_RANGE_MS: Final = 6 * 3_600_000
+"""Longest range of a query in ms: 1,440 steps, at which a server has all series in memory."""
 
 
 def verify_prometheus(  # noqa: PLR0913 - the parts of a configuration
@@ -26,7 +31,8 @@ def verify_prometheus(  # noqa: PLR0913 - the parts of a configuration
     """
     Compare throttle times of a shadow before its limits were set with those of the brokers after that, in a Prometheus.
 
-    Exporters of one cluster, and replicas of a server, count once.
+    Exporters of one cluster, and replicas of a server, count once. Values are compared at steps of 15 s, however often
+    the exporters were scraped.
 
     Args:
         server: the server.
@@ -60,13 +66,8 @@ def verify_prometheus(  # noqa: PLR0913 - the parts of a configuration
     if not predicted:
         raise NotVerified(f"Prometheus has no prediction of shadow {shadow[:60]!r} in that time")
     happened = _sampled(server, acted_series, times.since, times.until)
-    samples, acted = (
-        _query(server, f"max by (cluster) (count_over_time({series}[{_span(begin, end)}]))", end)
-        for series, begin, end in (
-            (predicted_series, times.begin, times.since),
-            (acted_series, times.since, times.until),
-        )
-    )
+    samples = _present(server, predicted_series, times.begin, times.since)
+    acted = _present(server, acted_series, times.since, times.until)
     silent = sorted(key[2] for key, count in samples.items() if count and not acted.get(key))
     if silent:
         names = ", ".join(repr(cluster[:60]) for cluster in silent)
@@ -81,39 +82,43 @@ def verify_prometheus(  # noqa: PLR0913 - the parts of a configuration
 
 
 def _sampled(server: Server, series: str, begin_ms: int, end_ms: int) -> ByEntity:
+    """Return by entity of a cluster the number of steps with a value above 0, and the sum over all steps."""
+    # exporters of a cluster, and one whose target gets other labels, have the same series but for labels of the target
+    of_cluster = f"max by (user, client_id, cluster, broker, quota_type) ({_after(series, begin_ms)})"
+    sums = _summed(server, "sum", of_cluster, begin_ms, end_ms)
+    above = _summed(server, "count", f"{of_cluster} > 0", begin_ms, end_ms)
+    return {key: Figures(int(above.get(key, 0)), value) for key, value in sums.items()}
+
+
+def _present(server: Server, series: str, begin_ms: int, end_ms: int) -> dict[EntityKey, float]:
+    """Return by cluster the number of steps at which it has any of the series."""
+    return _summed(server, "count", f"group by (cluster) ({_after(series, begin_ms)})", begin_ms, end_ms)
+
+
+def _after(series: str, time_ms: int) -> str:
+    """Return the samples of series after a time: the first steps would show the last sample before it."""
+    return f"{series} and timestamp({series}) > {time_ms / 1_000!r}"
+
+
+def _summed(server: Server, function: str, expression: str, begin_ms: int, end_ms: int) -> dict[EntityKey, float]:
     """
-    Return by entity of a cluster the number of samples above 0, and the sum of all samples.
+    Return the sum or count of an expression's values at all steps of a period, by entity of a cluster.
 
-    The number is as Prometheus's evaluation interval shows it, and at least one for a sum above 0.
+    Raises `NotVerified`.
     """
-    span = _span(begin_ms, end_ms)
-
-    def by_entity(expression: str) -> dict[EntityKey, float]:
-        """Return the sums of a quantity of series over brokers and quota types."""
-        # exporters of one cluster have the same series, each with its own labels of the target
-        of_cluster = f"max by (user, client_id, cluster, broker, quota_type) ({expression})"
-        return _query(server, f"sum by (user, client_id, cluster) ({of_cluster})", end_ms)
-
-    sums = by_entity(f"sum_over_time({series}[{span}])")
-    above = by_entity(f"count_over_time(({series} > 0)[{span}:])")
-    return {key: Figures(max(int(above.get(key, 0)), int(value > 0)), value) for key, value in sums.items()}
-
-
-def _span(begin_ms: int, end_ms: int) -> str:
-    """Return a range without its begin, which Prometheus before 3.0 includes."""
-    return f"{max(1, (end_ms - begin_ms - 1) // 1_000)}s"
-
-
-def _query(server: Server, expression: str, time_ms: int) -> dict[EntityKey, float]:
-    """Return the values of a Prometheus by entity of a cluster. Raises `NotVerified`."""
-    values: dict[EntityKey, float] = {}
-    for answer in _ask(server, expression, time_ms):
-        labels = answer.labels
-        values[labels.get("user", ""), labels.get("client_id", ""), labels.get("cluster", "")] = answer.samples[-1][1]
+    values: dict[EntityKey, float] = defaultdict(float)
+    for range_begin_ms, range_end_ms in ranges(begin_ms, end_ms, _RANGE_MS):
+        # the begin is no part of the range, and Prometheus before 3.0 would include it
+        steps = f"({expression})[{max(1, range_end_ms - range_begin_ms - 1):.0f}ms:{_STEP_S}s]"
+        query = f"sum by (user, client_id, cluster) ({function}_over_time({steps}))"
+        for answer in _ask(server, query, range_end_ms):
+            labels = answer.labels
+            key = labels.get("user", ""), labels.get("client_id", ""), labels.get("cluster", "")
+            values[key] += answer.samples[-1][1]
     return values
 
 
-def _ask(server: Server, expression: str, time_ms: int) -> Sequence[Answer]:
+def _ask(server: Server, expression: str, time_ms: float) -> Sequence[Answer]:
     """Return the answer of a Prometheus. Raises `NotVerified`."""
     try:
         return server.ask(expression, time_ms / 1_000)

@@ -44,9 +44,9 @@ class Figures:
     """Throttles of an entity in a period."""
 
     throttled: int = 0
-    """Number of throttled requests, or of Prometheus samples above 0."""
+    """Number of throttled requests, or of steps at which a throttle time in Prometheus is above 0."""
     seconds: float = 0.0
-    """Sum of the throttle times of requests, or of samples."""
+    """Sum of the throttle times of requests, or of those in Prometheus at all steps."""
     refused: int = 0
     """Number of refused requests."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from http.server import ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -202,3 +203,40 @@ def test_two_exporters_of_a_cluster_count_once(run: Run, tmp_path: Path) -> None
     assert (code, err) == (0, "")
     (alice,) = json.loads(out)["entities"]
     assert (alice["predicted"]["seconds"], alice["happened"]["seconds"]) == (80.0, 80.0)
+
+
+def test_an_exporter_whose_target_changes_is_added_up(run: Run, tmp_path: Path) -> None:
+    """Throttle times of an exporter whose pod was replaced in both periods are those of all its pods."""
+    bounds = [SET_AT - SPAN_SECONDS, SET_AT - 240, SET_AT + 150, SET_AT + SPAN_SECONDS]
+    series = [
+        Backfill(
+            whole.name,
+            {**whole.labels, "pod": f"quotascope-{pod}", "instance": f"10.0.0.{pod}:9749"},
+            [(at, value) for at, value in whole.samples if begin < at <= end],
+        )
+        for pod, (begin, end) in enumerate(pairwise(bounds))
+        for whole in _held_back(1.0, job="quotascope", cluster="eu")
+    ]
+    with backfilled(tmp_path / "prometheus", [one for one in series if one.samples]) as server:
+        code, out, err = run("shadow", "verify", LAX, "--prometheus", f"http://{server.address}", *times(), "--json")
+    assert (code, err) == (0, "")
+    (alice,) = json.loads(out)["entities"]
+    for figures in (alice["predicted"], alice["happened"]):
+        assert (figures["seconds"], figures["throttled"]) == (40.0, 40)
+
+
+def test_throttles_before_the_limits_are_set_are_not_of_the_time_after(run: Run, tmp_path: Path) -> None:
+    """A throttle time that was scraped before the limits were set is none of those since, until the next scrape."""
+    entity = {"quota_type": "produce", "broker": "1", "user": "alice", "client_id": ""}
+    scrape_times = [float(at) for at in range(SET_AT - SPAN_SECONDS + 30, SET_AT + SPAN_SECONDS, 60)]
+    throttle_times = [(at, 8.0 if at < SET_AT else 0.0) for at in scrape_times]
+    predicted = [(at, 0.0) for at in scrape_times if at < SET_AT]
+    series = [
+        Backfill("kafka_quota_shadow_throttle_time_seconds", {"shadow": LAX, **entity}, predicted),
+        Backfill("kafka_quota_throttle_time_seconds", entity, throttle_times),
+    ]
+    with backfilled(tmp_path / "prometheus", series) as server:
+        code, out, err = run("shadow", "verify", LAX, "--prometheus", f"http://{server.address}", *times(), "--json")
+    assert (code, err) == (0, "")
+    (alice,) = json.loads(out)["entities"]
+    assert (alice["happened"]["seconds"], alice["happened"]["throttled"], alice["held_back"]) == (0.0, 0, True)

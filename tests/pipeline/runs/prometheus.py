@@ -30,7 +30,7 @@ class Prometheus:
             raise self.error
         none: tuple[str, int, Mapping[str, float]] = ("", 0, {})
         user, count, values = next((family for name, family in self._series.items() if name in promql), none)
-        by_cluster = promql.startswith("max by (cluster)")
+        by_cluster = "group by (cluster)" in promql
         names = {} if by_cluster else {"user": user, "client_id": "c"}
         return [
             Answer(names | {"cluster": cluster}, [(at, float(count if by_cluster else value))])

@@ -1,6 +1,7 @@
 """Steps over a history that grows: they add up to what `whatif` answers, however they are interrupted."""
 
 import json
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -343,3 +344,15 @@ def test_verified_by_prometheus() -> None:
             verify_prometheus(server, "a", 100_000, 200_000, None, selector="", check=one_cluster)
     with pytest.raises(NotVerified, match="before now"):
         times_of(200_000, 100_000, None)
+
+
+def test_long_periods_are_asked_of_prometheus_in_ranges() -> None:
+    """Ranges of a query are bounded, as a server has all their values in memory; their figures are added up."""
+    figures = {"kafka_quota_shadow_throttle_time_seconds": 15.0, "kafka_quota_throttle_time_seconds": 14.0}
+    server = Prometheus({name: ("alice", 20, {"east": value}) for name, value in figures.items()})
+    hour_ms = 3_600_000
+    verification = verify_prometheus(server, "a", 10 * hour_ms, 20 * hour_ms, 0, selector="", check=one_cluster)
+    (alice,) = verification.entities
+    assert (alice.predicted.seconds, alice.happened.seconds) == (2 * 15.0, 2 * 14.0)
+    lengths_ms = {int(length) for length in re.findall(r"\[(\d+)ms:15s\]", " ".join(server.queries))}
+    assert lengths_ms == {4 * hour_ms - 1, 6 * hour_ms - 1}
