@@ -37,7 +37,7 @@ SHADOW_THROTTLE_CHANGE = gauge(
 SHADOW_THROTTLED_ENTITIES = gauge(
     "kafka_quota_shadow_throttled_entities",
     "Quota entities that this shadow would throttle or that are throttled now, by change: new, longer, shorter, "
-    "ended, unchanged (docs/guides/shadow.md); absent when none can be evaluated.",
+    "ended, unchanged (documentation: From an idea to a quota); absent when none can be evaluated.",
     ("shadow", "quota_type", "broker", "change"),
     "entities",
     "computed",
@@ -48,7 +48,8 @@ WORSE = 'change=~"new|longer"'
 
 SHADOW_UNEVALUATED_ENTITIES = gauge(
     "kafka_quota_shadow_unevaluated_entities",
-    "Quota entities of which it is unknown whether this shadow would throttle them, by reason (docs/guides/shadow.md).",
+    "Quota entities of which it is unknown whether this shadow would throttle them, by reason "
+    "(documentation: From an idea to a quota).",
     ("shadow", "quota_type", "broker", "reason"),
     "entities",
     "computed",

@@ -26,6 +26,7 @@ def test_a_family_keeps_the_conventions(family: Family) -> None:
     assert all(re.fullmatch(r"[a-z][a-z_]*", label) for label in family.labels)
     assert len(set(family.labels)) == len(family.labels)
     assert re.fullmatch(r"\S[^\n]*\.", family.help)
+    assert ".md" not in family.help, "readers of a scrape have the documentation's titles, not its files"
     assert family.source
 
 
