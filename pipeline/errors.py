@@ -13,6 +13,7 @@ Errors between a request log and a recommended quota.
     ├── SparkFailed          Spark could not finish the work, for a reason of its own
     ├── OtherTopic           the topic of request logs is there, but not as wanted
     ├── NoHistory            a folder that is not there, or holds no history
+    ├── IncompleteRequests   requests that lack a value that the history needs
     ├── UnreadableMessage    a message of a request log that is not what its header says
     │   └── UnknownVersion   of a version that this release knows no schema of
     └── TableError           a committed table
@@ -164,6 +165,17 @@ class NoHistory(PipelineError):
             # as above
             problem = "this is no folder" if os.path.exists(folder) else "there is no such folder"  # noqa: PTH110
         super().__init__(f"{folder}: {problem}; `quotascope ingest LOGS --into FOLDER` makes a history")
+
+
+class IncompleteRequests(PipelineError):
+    """Requests, as another program may have written them, that lack a value that the history needs."""
+
+    def __init__(self, column: str, rows: int) -> None:
+        have = "row has" if rows == 1 else "rows have"
+        super().__init__(
+            f"table requests: {rows:,} {have} no value in the column {column}, which "
+            "the history needs in all rows; ingest writes it, so another program wrote these: complete or remove them"
+        )
 
 
 class UnreadableMessage(PipelineError):

@@ -16,6 +16,7 @@ from quotascope.metrics.kafka.entities import QuotaType
 from quotascope.metrics.kafka.protocol import ApiKey
 
 from ..columns import CLIENT, Column, added, numbers_of
+from ..errors import IncompleteRequests
 from .connections import hash_of
 from .schema import BYTES_COLUMNS, HISTORY, PLACE, ROLLUP, UNKNOWN_MS
 
@@ -48,6 +49,8 @@ Columns of `quotascope.pipeline.request_log.schema.REQUESTS` that are read.
 
 The same quantity has the same name there.
 """
+_FILLED: Final = (*CLIENT, "connection", "refused", "throttle_ms")
+_NEEDED: Final = tuple(field.name for field in HISTORY if not field.nullable and field.name not in _FILLED)
 _NOT_SUMMED: Final = (*PLACE, "connection", "api_key", "api_version", "mutations")
 ROLLUP_COLUMNS: Final = tuple(name for name in HISTORY.names if name not in _NOT_SUMMED)
 """Columns of HISTORY that a sum needs."""
@@ -64,7 +67,14 @@ def history_of(requests: pa.Table) -> pa.Table:
     Followers' fetches are left out, and so are the controller's lines of forwarded requests that mutate nothing, since
     the log has the clients' lines. Other lines of the controller charge their partitions alone, as the client's line,
     which may come later, has the thread time.
+
+    Raises:
+        IncompleteRequests: a row has no value in a column that `HISTORY` has in all rows.
+
     """
+    for name in _NEEDED:
+        if missing := requests.column(name).null_count:
+            raise IncompleteRequests(name, missing)
     mutations: Column = pc.coalesce(*(requests.column(kind) for kind in _PARTITIONS))
     follower, forwarded = (pc.fill_null(requests.column(name), _FALSE) for name in ("follower", "forwarded"))
     second_line = pc.and_(forwarded, pc.is_null(requests.column("mutation_timestamp")))

@@ -21,6 +21,7 @@ def drawn(kind: type[Exception], indent: str = "    ") -> list[str]:
         errors.UnreadableLog("/a", "it is gone"),
         errors.DamagedFile("/u", "day=1/x.parquet", "it has 4 bytes"),
         errors.OtherTopic("t", "2 partitions"),
+        errors.IncompleteRequests("completed", 2),
     ],
     ids=lambda error: type(error).__name__,
 )

@@ -13,6 +13,7 @@ from tests.builders.requests import START_MS
 from tests.pipeline.history.requests import requests
 
 from quotascope.pipeline.episodes import EPISODES
+from quotascope.pipeline.errors import IncompleteRequests
 from quotascope.pipeline.history import HISTORY, ROLLUP, history_of, rollup
 from quotascope.pipeline.history.connections import CONNECTIONS
 from quotascope.pipeline.replay import RESULTS
@@ -76,6 +77,13 @@ def test_what_a_request_charges(change: dict[str, Any], expected: dict[str, Any]
 def test_what_is_left_out(change: dict[str, Any]) -> None:
     """A follower's Fetch, which brokers do not charge, and the second line of a forwarded request are left out."""
     assert history_of(requests(change)).num_rows == 0
+
+
+@pytest.mark.parametrize("column", ["timestamp", "completed", "api_key", "api_version"])
+def test_a_request_that_lacks_a_value_is_refused_by_name(column: str) -> None:
+    """A row of another program without a value that all charges need is refused with its column."""
+    with pytest.raises(IncompleteRequests, match=f"1 row has no value in the column {column}, "):
+        history_of(requests({}, {column: None}))
 
 
 def test_connections_stay_apart() -> None:
