@@ -15,7 +15,7 @@ from ..expressions import row_key, throttled, utilization
 from ..job_clients import CLIENT, SEEN_AS, beside, keyed, of_jobs, seen_as, waits
 from ..links import runbooks, to_entity_in_chosen_clusters
 from ..panels import Line, Row, below_each_other, dashboard, graph, side_by_side, table
-from ..promql import above, both, call, compare, either, grouped, rate, select
+from ..promql import above, both, but_not, call, compare, either, grouped, rate, select
 from ..recorded import growth, waiting
 from ..scope import RATE_INTERVAL, Scope
 from ..variables import common, one_of, values
@@ -134,18 +134,22 @@ def over_time(scope: Scope) -> Row:
 def failures(scope: Scope) -> Row:
     """Return the row of attempts that failed and were repeated."""
 
-    def by_cause(family: Family) -> Line:
+    def by_cause(family: Family) -> tuple[Line, Line]:
+        """Return the lines of causes that occurred, and the line of 0 of jobs without any, which are known too."""
         labels = ("app", "cause")
         occurred = above(select(family, *_chosen(family)), 0)
-        return Line(both(_grown(scope, family, *labels), occurred, labels), "{{app}} {{cause}}")
+        none = but_not(f"0 * {_grown(scope, family, 'app')}", occurred, ("app",))
+        return Line(both(_grown(scope, family, *labels), occurred, labels), "{{app}} {{cause}}"), Line(
+            none, "{{app}} none"
+        )
 
     retries = graph(
         scope,
         "Repeated task attempts, by cause",
         f"{catalog.SPARK_TASK_RETRIES.help} kafka_quota is a refusal (error 89), kafka_timeout_throttled a timeout "
-        "while the client was throttled. Causes that never occurred are left out.",
+        "while the client was throttled. Causes that never occurred are left out; a job without any has a line of 0.",
         "short",
-        by_cause(catalog.SPARK_TASK_RETRIES),
+        *by_cause(catalog.SPARK_TASK_RETRIES),
         stacked=True,
         links=runbooks(scope.site, "KafkaQuotaSparkRetries"),
         axis="attempts",
@@ -153,9 +157,10 @@ def failures(scope: Scope) -> Row:
     failed = graph(
         scope,
         "Failed task attempts, by cause",
-        f"{catalog.SPARK_TASK_FAILURES.help} Causes that never occurred are left out.",
+        f"{catalog.SPARK_TASK_FAILURES.help} Causes that never occurred are left out; a job without any has a line of "
+        "0.",
         "short",
-        by_cause(catalog.SPARK_TASK_FAILURES),
+        *by_cause(catalog.SPARK_TASK_FAILURES),
         stacked=True,
         axis="attempts",
     )

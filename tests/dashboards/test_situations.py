@@ -187,6 +187,16 @@ SITUATIONS: dict[str, tuple[tuple[str, str], int, dict[str, str], dict[str, floa
         },
         {'{broker="1"}': 0},
     ),
+    "A job of which no attempt failed has a line of 0, and one with failures has none.": (
+        ("spark", "timeseries Failed task attempts, by cause"),
+        1,
+        {
+            f'spark_task_failures_total{{app="{app}",cause="{cause}"}}': f"{count}x10"
+            for app, cause, count in (("calm", "other", 0), ("calm", "kafka_quota", 0), ("etl", "other", 0))
+        }
+        | {'spark_task_failures_total{app="etl",cause="kafka_quota"}': "3x10"},
+        {'{app="calm"}': 0},
+    ),
     "Without exempt request time it is unknown how busy the threads are.": (
         SHARE,
         0,
