@@ -43,7 +43,7 @@ type Override<Id extends string, Value> = { id: Id; value: Value };
 type Link = { targetBlank: boolean; title: string; url: string };
 type Property =
   | Override<'unit' | 'custom.axisLabel', string>
-  | Override<'min' | 'max' | 'custom.width' | 'custom.fillOpacity', number>
+  | Override<'min' | 'max' | 'custom.width' | 'custom.minWidth' | 'custom.fillOpacity', number>
   | Override<'custom.cellOptions', Json<TableCellOptions>>
   | Override<'custom.lineStyle', Json<NonNullable<TimeSeriesFieldConfig['lineStyle']>>>
   | Override<'custom.stacking', Json<NonNullable<TimeSeriesFieldConfig['stacking']>>>
