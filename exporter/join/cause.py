@@ -75,12 +75,14 @@ class Causes:
         causes[np.flatnonzero(throttle_time[layout.own] > 0)] = CAUSES.index(ThrottleCause.OWN)
         requests = layout.of_type(QuotaType.REQUEST)
         throttled = np.flatnonzero(causes[requests]) + requests.start
+        # rule 1; a window that is not known proves nothing
         settings = {} if rules.limits is None else rules.limits.nodes
         windows = np.array(
             [settings[node].quota_window_seconds if node in settings else np.inf for node in layout.nodes]
         )
         is_proven = throttle_time[throttled] > windows[layout.node_numbers[throttled]]
         causes[throttled[is_proven]] = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
+        # rule 2 leaves the cause OWN; rules 3 to 5 decide on the others
         unclear = throttled[~is_proven & ~self._at_limit.among(throttled)]
         table = self._mutation_rules(rules, leads)
         if unclear.size:
@@ -96,7 +98,8 @@ class Causes:
     def _mutation_rules(self, rules: RulesInForce, leads: Mapping[str, bool | None]) -> RuleTable | None:
         """Return the rules of controller mutations; None if they are unknown, or a callback may overrule them."""
         controllers = {node for node, leading in leads.items() if leading}
-        if rules.limits is None or not rules.overruled.isdisjoint(controllers or leads):
+        deciding_nodes = controllers or leads  # while the active controller is unknown, it may be any node
+        if rules.limits is None or not rules.overruled.isdisjoint(deciding_nodes):
             return None
         return rules.limits.rules.get(QuotaType.CONTROLLER_MUTATION, NO_RULES)
 
@@ -124,13 +127,13 @@ class Causes:
         for row in rows[self._inferred[rows] < 0].tolist():
             entity = layout.entities[row]
             ruled = None if entity.broker in overruled else ruled_clients
-            if self._debtors.share_a_name(entity):
+            if self._debtors.share_a_name(entity):  # rule 4
                 cause = ThrottleCause.CONTROLLER_MUTATION
-            elif ruled is not None and not ruled.overlap(entity):
+            elif ruled is not None and not ruled.overlap(entity):  # rules 3 and 5: no mutation quota applies
                 cause = ThrottleCause.UNKNOWN if entity.limit is None else ThrottleCause.OWN
-            elif ruled is not None and entity.limit is None:
+            elif ruled is not None and entity.limit is None:  # rule 3
                 cause = ThrottleCause.CONTROLLER_MUTATION
-            elif controller_is_read and not self._mutators.overlap(entity):
+            elif controller_is_read and not self._mutators.overlap(entity):  # rule 5: no mutation
                 cause = ThrottleCause.OWN
             else:
                 cause = ThrottleCause.UNKNOWN
@@ -175,5 +178,5 @@ class _Clients:
 
 
 def _literal(name: Name | None) -> str:
-    """Return the name of a rule; empty for none and for a default."""
+    """Return the name in a rule; empty if the rule has none, or is for a default."""
     return name if isinstance(name, str) else ""

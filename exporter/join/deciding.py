@@ -84,7 +84,7 @@ class Deciders:
             decider = self._decider(columns, row, debtors, None if entity.broker in overruled else table)
             if decider is None:
                 continue
-            if isinstance(decider, Entity):
+            if isinstance(decider, Entity):  # a rule whose bucket no node shows, so no row gets the throttle time
                 deciders[row] = decider
                 continue
             deciders[row] = layout.entities[decider]
@@ -107,12 +107,14 @@ class Deciders:
             self._candidates[row] = self._find_candidates(layout, entity, table)
         candidates = self._candidates[row]
         if candidates is None or isinstance(candidates, Entity):
+            # no bucket shares a name with the entity, but a bucket in debt, or any, may be the only possible one
             only_bucket = _only_bucket(debtors, entity, layout, candidates)
             if only_bucket is None:
                 only_bucket = _only_bucket(self._buckets, entity, layout, candidates)
             return candidates if only_bucket is None else only_bucket
         tokens = columns.tokens[candidates]
-        return candidates[int(np.argmin(np.where(np.isnan(tokens), np.inf, tokens)))]
+        emptiest = int(np.argmin(np.where(np.isnan(tokens), np.inf, tokens)))
+        return candidates[emptiest]
 
     def _find_candidates(
         self, layout: Layout, entity: Entity, table: RuleTable | None
@@ -127,6 +129,7 @@ class Deciders:
             self._buckets = _rows_by_names(layout, range(buckets.start, buckets.stop))
         rows = sorted({row for pair in sharing(entity) for row in self._buckets.get(pair, ())})
         if entity.user and entity.client_id and table:
+            # the entity is one client, whose bucket has the tags that the rules give it
             tags = table.metric_tags(entity.user, entity.client_id)
             rows_with_tags = [
                 row for row in rows if (layout.entities[row].user, layout.entities[row].client_id) == tags
@@ -154,14 +157,15 @@ class Deciders:
         row_of_serial: dict[int, int] = dict(
             zip(layout.serials[present_rows].tolist(), present_rows.tolist(), strict=True)
         )
-        unknown = layout.entities[np.flatnonzero(columns.causes == _UNKNOWN)]
-        unclear_names = {pair for entity in unknown for pair in indexed(entity.user, entity.client_id)}
+        unclear_entities = layout.entities[np.flatnonzero(columns.causes == _UNKNOWN)]
+        unclear_names = {pair for entity in unclear_entities for pair in indexed(entity.user, entity.client_id)}
         for bucket_serial, serials in tuple(self._throttled.items()):
             if not {bucket_serial, *serials} <= row_of_serial.keys():
-                del self._throttled[bucket_serial]
+                del self._throttled[bucket_serial]  # one of them has left, so no later 0 would be certain
                 continue
             bucket, rows = row_of_serial[bucket_serial], [row_of_serial[serial] for serial in serials]
             entity: Entity = layout.entities[bucket]
+            # a throttle of an unknown cause may be of this bucket
             if bucket in throttled_by_bucket or not unclear_names.isdisjoint(overlapping(entity)):
                 continue
             if np.isnan(throttle_time[bucket]) and not np.isnan(columns.throttle_time[rows]).any():
@@ -197,13 +201,18 @@ def indexed(user: str, client_id: str) -> Iterable[tuple[str | None, str | None]
     """
     Return the keys of a client in an index that is looked up with `overlapping` and `sharing`.
 
-    In a key, None stands for any user or any client-id, and an empty name for none.
+    A key is a user and a client-id. In a key, None stands for any name, and an empty text for an absent name. A client
+    is under four keys, so that each look-up is of a few keys, however many clients the index has.
     """
     return product({user, None}, {client_id, None})
 
 
 def overlapping(entity: Entity) -> Iterable[tuple[str | None, str | None]]:
-    """Return the keys of the clients that may be clients of the entity: equal in each name that both have."""
+    """
+    Return the keys of the clients that may be clients of the entity: equal in each name that both have.
+
+    Of user ``a`` without a client-id, they are ``("", None)`` and ``("a", None)``.
+    """
     return product(_keys_of_name(entity.user), _keys_of_name(entity.client_id))
 
 
@@ -217,7 +226,7 @@ def sharing(entity: Entity) -> Iterator[tuple[str | None, str | None]]:
 
 
 def _keys_of_name(name: str) -> tuple[str | None, ...]:
-    """Return the keys of names that do not contradict a name: itself and no name; any name for an absent one."""
+    """Return the keys of the names that do not contradict a name: itself and an absent name; of an absent name, any."""
     return ("", name) if name else (None,)
 
 
@@ -236,6 +245,7 @@ def _only_rule(entity: Entity, table: RuleTable) -> Entity | None:
         client_ids = _names_to_try((rule.client_id for rule in table), name_without_rule)
     if users is None or client_ids is None:
         return None
+    # the decisions of the table on sample clients, by the rule, with the tags under which it measures them
     decisions: dict[object, tuple[Resolution, tuple[str, str]]] = {}
     for names in product(users, client_ids):
         decision = table.decide(*names)
@@ -245,6 +255,7 @@ def _only_rule(entity: Entity, table: RuleTable) -> Entity | None:
         return None
     ((decision, (user, client_id)),) = decisions.values()
     bound = decision.bound
+    # a name that was only tried, since the entity lacks it, is not in the result
     return Entity(
         broker="",
         quota_type=QuotaType.CONTROLLER_MUTATION,
@@ -257,5 +268,5 @@ def _only_rule(entity: Entity, table: RuleTable) -> Entity | None:
 
 def _names_to_try(names: Iterable[object], name_without_rule: str) -> Sequence[str] | None:
     """Return the distinct names in rules, an absent name and a name that no rule has; None for too many names."""
-    distinct = [*islice(dict.fromkeys(name for name in names if isinstance(name, str)), _MOST_NAMES + 1)]
-    return None if len(distinct) > _MOST_NAMES else [*distinct, "", name_without_rule]
+    distinct_names = dict.fromkeys(name for name in names if isinstance(name, str))
+    return None if len(distinct_names) > _MOST_NAMES else [*distinct_names, "", name_without_rule]

@@ -74,7 +74,7 @@ class Join:
         tables, asked_at = [table for table, _ in answered], [time for _, time in answered]
         placed = self._placing.place(tables, limits)
         arrays = [np.asarray(table.values) for table in tables]
-        values = np.concatenate([*arrays, [np.nan]])
+        values = np.concatenate([*arrays, [np.nan]])  # the NaN is at place -1, for rows without a number
         nodes = list(map(NodeNumbers, placed.nodes, arrays, (table.coverage for table in tables), asked_at))
         leads = active_controllers(
             {numbers.node.node_id: numbers.leads for numbers in nodes}, limits.active_controller if limits else None

@@ -177,7 +177,7 @@ class IpLimits:
         for name, limit in rules.items():
             try:
                 self._own[host_address(name)] = limit
-            except MalformedName:
+            except MalformedName:  # the name of a host, or of the default
                 self._names_hosts |= name != DEFAULT_IP
 
     def limit(self, ip: str) -> float | None:

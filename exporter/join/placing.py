@@ -65,20 +65,20 @@ def meaning_of(column: BeanColumn) -> ColumnMeaning | None:
     attribute = attribute_of(column)
     if attribute is None:
         return None
-    bean, kind = column.bean, attribute.quota_type
-    if attribute.open and kind is not None:
-        tags = tuple(pair for pair in bean.properties if pair[0] != "type")
-        return ColumnMeaning(attribute, None, (), (kind, tags))
-    if kind is not None and "user" in attribute.free:
+    bean, quota_type = column.bean, attribute.quota_type
+    if attribute.open and quota_type is not None:  # an entity of a custom quota callback
+        pairs = tuple((key, value) for key, value in bean.properties if key != "type")
+        return ColumnMeaning(attribute, tags=None, about=(), callback=(quota_type, pairs))
+    if quota_type is not None and "user" in attribute.free:  # an entity of Kafka's own quotas
         names = dict(bean.properties)
         user, client_id = names.get("user", ""), names.get("client-id", "")
-        return ColumnMeaning(attribute, (kind, decoded(user), client_id), ())
-    if kind is not None:
-        return ColumnMeaning(attribute, None, (kind.value,))
+        return ColumnMeaning(attribute, tags=(quota_type, decoded(user), client_id), about=())
+    if quota_type is not None:  # all clients of the node under quotas of this type, such as the delay queue
+        return ColumnMeaning(attribute, tags=None, about=(quota_type.value,))
     labels = [bean.get(key) or "" for key in attribute.free] if attribute.required else []
     if attribute.part:
         labels.append(attribute.part)
-    return ColumnMeaning(attribute, None, tuple(labels))
+    return ColumnMeaning(attribute, tags=None, about=tuple(labels))
 
 
 @lru_cache(maxsize=64)  # pays since the columns of a user come one after the other
@@ -117,6 +117,7 @@ class NodeColumns:
         changed = replaced(previous, columns)
         # Hashing a column would take as long as finding its meaning; both tables keep identities valid.
         previous_indexes = {id(previous[index]): index for index in changed if index < len(previous)}
+        # unchanged columns keep their indexes; the values at changed indexes are set below
         added = np.full(max(size - len(previous), 0), -1)
         rows = np.append(self.rows[:size], added)
         meanings = np.append(self.meanings[:size], added.astype(np.int8))
@@ -124,9 +125,11 @@ class NodeColumns:
         without_row: dict[int, ColumnMeaning] = {}
         for index in changed:
             other_meanings.pop(index, None)
-        for index in changed[: np.searchsorted(changed, size)]:
+        for index in changed:
+            if index >= size:  # only the previous table has a column there
+                break
             previous_index = previous_indexes.get(id(columns[index]))
-            if previous_index is not None:
+            if previous_index is not None:  # the column moved to another index
                 rows[index], meanings[index] = self.rows[previous_index], self.meanings[previous_index]
                 meaning = self.other_meanings.get(previous_index)
             else:
@@ -158,14 +161,14 @@ class NodeColumns:
         )
 
     def with_callback_rows_dropped(self) -> NodeColumns:
-        """Return the columns, with the columns of a custom quota callback waiting for a row again."""
+        """Return the columns, with no row for those of a custom quota callback, since other tags are shown."""
         tagged = {index: meaning for index, meaning in self.other_meanings.items() if meaning.callback}
         rows = self.rows.copy()
         rows[[*tagged]] = -1
         return replace(self, rows=rows, without_row={**self.without_row, **tagged})
 
     def with_callback_ignored(self) -> NodeColumns:
-        """Return the columns, without a search for rows of the columns that have foreign tags."""
+        """Return the columns; those that have foreign tags get no row, since they are not entities."""
         own = {index: meaning for index, meaning in self.without_row.items() if meaning.callback is None}
         return replace(self, without_row=own)
 
@@ -208,6 +211,8 @@ class Placed:
         self.folded: dict[Meaning, tuple[Rows, Rows]] = {}
         """
         Places and rows of all numbers of callbacks, by meaning, if several numbers belong to one entity.
+
+        They do if entities differ only in tags that are not shown.
         """
         for meaning, number in _NUMBER_OF_MEANING.items():
             places = np.flatnonzero(has_row & (meanings == number))
@@ -215,9 +220,10 @@ class Placed:
                 # Of two columns with the same meaning, by two spellings of a name, the later one counts.
                 self.places[meaning] = np.full(len(layout), -1)
                 self.places[meaning][rows[places]] = places
-                tagged = places[rows[places] >= layout.tagged.start]
-                if np.unique(rows[tagged]).size < tagged.size:
-                    self.folded[meaning] = tagged, rows[tagged]
+                tagged_places = places[rows[places] >= layout.tagged.start]
+                tagged_rows = rows[tagged_places]
+                if np.unique(tagged_rows).size < tagged_rows.size:
+                    self.folded[meaning] = tagged_places, tagged_rows
 
 
 class Placing:
@@ -254,10 +260,11 @@ class Placing:
             for node_id, node in nodes.items()
             if node.tags and has_callback(limits, node_id, plugin=node_id in static) is False
         )
-        overruled_nodes = overruled(limits, {node_id: bool(node.tags) for node_id, node in nodes.items()}, static)
+        has_foreign_tags = {node_id: bool(node.tags) for node_id, node in nodes.items()}
+        overruled_nodes = overruled(limits, has_foreign_tags, static)
         rules = RulesInForce(limits, overruled_nodes)
         if overruled_nodes == self._rules.overruled and version_of(limits) == version_of(self._rules.limits):
-            rules = self._rules
+            rules = self._rules  # by the same object, the rest of the join knows that no rule has changed
             are_nodes_unchanged = static == self._static and without_callback == self._without_callback
             if previous and columns_of_tables == [*previous.nodes] and are_nodes_unchanged:
                 return previous
@@ -275,14 +282,14 @@ class Placing:
         self._rules, self._static, self._without_callback = rules, static, without_callback
         self._nodes, self._layout, self._tags = nodes, layout, tags
         callbacks = Callbacks(labels=labels_of(tags), left_out=tuple(all_tags[MOST_TAGS:]))
-        columns_of_tables = [nodes[table.node_id] for table in tables]
+        columns_of_tables = [nodes[table.node_id] for table in tables]  # with the rows that they have now
         self._placed = Placed(layout, columns_of_tables, rules, static, callbacks)
         return self._placed
 
     def _static_limits(
         self, nodes: Container[str], columns_of_tables: Sequence[NodeColumns], tables: Sequence[BeanTable]
     ) -> dict[str, StaticLimits]:
-        """Return the limits of Strimzi's plugin by node, from the tables or as before; none for other nodes."""
+        """Return the limits of Strimzi's plugin by node; of a node without a table, the last ones."""
         static = {node_id: limits for node_id, limits in self._static.items() if node_id in nodes}
         for node, table in zip(columns_of_tables, tables, strict=True):
             static[node.node_id] = _static_limits_of(node, table)
@@ -291,7 +298,7 @@ class Placing:
     def _apply_limits(
         self, layout: Layout, tags: Sequence[str], rules: RulesInForce, static: Mapping[str, StaticLimits]
     ) -> Layout:
-        """Return a layout with the present limits of the entities that the last layout had; new ones have theirs."""
+        """Return a layout in which the entities of the last layout have their present limits, as new ones have."""
         old_rows = np.flatnonzero(layout.rows_in(self._layout) >= 0).tolist()
         changed_entities: dict[int, Entity] = {}
         for row, entity in zip(old_rows, layout.entities[old_rows], strict=True):
@@ -334,29 +341,30 @@ class Placing:
         """
         layout, size = self._layout, len(self._layout)
         wanted = _entities_without_row(nodes, tags)
+        # Until the layout is changed, columns have provisional rows: those of the last layout, and after these one for
+        # each new entity.
         added: list[Entity] = []
         places: list[int] = []
         rows = layout.places(entity for entity, _ in wanted).tolist()
         for row, (entity, indexes) in zip(rows, wanted, strict=True):
             if row < size and order(layout.entities[row]) == order(entity):
-                target = row
+                provisional_row = row
             else:
-                # until the layout is changed, new entities have the numbers after its rows
-                target = size + len(added)
+                provisional_row = size + len(added)
                 added.append(limited(entity, rules.on(entity.broker), static, tags))
                 places.append(row)
-            nodes[entity.broker].rows[indexes] = target
+            nodes[entity.broker].rows[indexes] = provisional_row
         is_used = np.zeros(size + len(added) + 1, np.bool_)
         for node in nodes.values():
             is_used[node.rows] = True  # a row of -1 marks the last element, which stands for no row
         removed = np.flatnonzero(~is_used[:size])
-        changed, new_rows = layout, np.arange(is_used.size)
+        changed, new_rows = layout, np.arange(is_used.size)  # the row in the new layout of each provisional row
         new_rows[-1] = -1
         if added or removed.size:
             changed = layout.changed(removed, added, np.array(places, np.intp))
             old_rows = changed.rows_in(layout)
             new_rows[old_rows[old_rows >= 0]] = np.flatnonzero(old_rows >= 0)
-            new_rows[size:-1] = np.flatnonzero(old_rows < 0)
+            new_rows[size:-1] = np.flatnonzero(old_rows < 0)  # both layouts have new entities in the same order
         if changed is not layout or wanted:
             for node_id, node in nodes.items():
                 nodes[node_id] = replace(node, rows=new_rows[node.rows], without_row={})
@@ -368,10 +376,16 @@ def _entities_without_row(nodes: Mapping[str, NodeColumns], tags: Sequence[str])
     entities: dict[tuple[object, ...], tuple[Entity, list[int]]] = {}
     for node_id, node in nodes.items():
         for index, meaning in node.without_row.items():
-            kind, user, client_id, values = _identity(meaning, tags)
-            key = node_id, kind, user, client_id, values
+            type_value, user, client_id, tag_values = _identity(meaning, tags)
+            key = node_id, type_value, user, client_id, tag_values
             if key not in entities:
-                entity = Entity(broker=node_id, quota_type=QuotaType(kind), user=user, client_id=client_id, tags=values)
+                entity = Entity(
+                    broker=node_id,
+                    quota_type=QuotaType(type_value),
+                    user=user,
+                    client_id=client_id,
+                    tags=tag_values,
+                )
                 entities[key] = entity, []
             entities[key][1].append(index)
     return sorted(entities.values(), key=lambda entity_and_indexes: order(entity_and_indexes[0]))
@@ -417,12 +431,12 @@ def _identity(meaning: ColumnMeaning, tags: Sequence[str]) -> tuple[str, str, st
     """
     Return the properties that distinguish an entity from others of its node.
 
-    They are the value of its quota type, its user and client-id, and the values of the shown ``tags``; None for an
-    entity of Kafka's own quotas.
+    They are the value of its quota type, its user and client-id, and the values of the shown ``tags``. An entity of
+    Kafka's own quotas has None instead of the tags.
     """
     if meaning.callback is None:
-        kind, user, client_id = meaning.tags or (QuotaType.PRODUCE, "", "")
-        return kind.value, user, client_id, None
-    kind, pairs = meaning.callback
-    values = dict(pairs)
-    return kind.value, "", "", tuple(values.get(key, "") for key in tags)
+        quota_type, user, client_id = meaning.tags or (QuotaType.PRODUCE, "", "")
+        return quota_type.value, user, client_id, None
+    quota_type, pairs = meaning.callback
+    value_of_tag = dict(pairs)
+    return quota_type.value, "", "", tuple(value_of_tag.get(key, "") for key in tags)

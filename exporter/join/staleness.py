@@ -111,7 +111,7 @@ class Staleness:
         """Carry the rows over to another layout, and find the standing of rows that are new or under other rules."""
         layout, previous = placed.layout, self._layout
         if layout is not previous or placed.rules is not self._rules:
-            standings = layout.carry(self._standings, previous, -1).copy()
+            standings = layout.carry(self._standings, previous, -1).copy()  # -1 for a new row
             if placed.rules is not self._rules:
                 standings[:] = -1
             for row in np.flatnonzero(standings < 0).tolist():
@@ -126,7 +126,11 @@ class Staleness:
     def _judge(
         self, suspects: Rows, stale: NDArray[np.bool_], placed: Placed, values: Floats, now_seconds: float
     ) -> None:
-        """Mark the suspects that are stale, and the idle beans whose clients a node measures under removed rules."""
+        """
+        Mark the suspects that are stale, and the idle beans whose clients a node measures under removed rules.
+
+        Suspects are rows with another standing than in use. ``stale`` is the mask that is changed.
+        """
         layout = placed.layout
         nowhere = np.full(len(layout), -1)  # the place of the NaN at the end
         all_usage = values[placed.places.get(Meaning.USAGE, nowhere)]
@@ -134,10 +138,12 @@ class Staleness:
         throttle_time = values[placed.places.get(Meaning.THROTTLE_TIME, nowhere)[suspects]]
         last_usages, last_throttle_times = self._last
         last_usage, last_throttle_time = last_usages[suspects], last_throttle_times[suspects]
+        # fmax makes 0 of NaN
         last_usages[suspects], last_throttle_times[suspects] = np.fmax(usage, 0.0), np.fmax(throttle_time, 0.0)
+        # of beans that a throttle keeps in use
         is_forwarded = (self._standings[suspects] == Standing.FORWARDED) & np.isfinite(throttle_time)
+        # of beans with a rate on a node that remembers removed rules; comparisons with NaN are False
         remembers = np.array([_remembers(placed.rules.on(node), node) for node in layout.nodes], np.bool_)
-        # comparisons with NaN are False
         is_busy = remembers[layout.node_numbers[suspects]] & ~stale[suspects] & (usage > 0)
         with np.errstate(over="ignore"):  # an agent may report any float; nothing rises above infinity
             rises = usage > last_usage * _MOST_IDLE_RISE[layout.types[suspects]]
@@ -146,10 +152,11 @@ class Staleness:
             [self.read_under.get(node) == version_of(placed.rules.on(node)) for node in layout.nodes], np.bool_
         )
         is_comparable = has_same_rules[layout.node_numbers[suspects]]
+        # the others count if they rose under the same rules within the last minute
         self._rose.drop(suspects[~is_forwarded & ~is_comparable])
         self._rose.note(suspects[~is_forwarded & is_comparable & rises], now_seconds)
         stale[suspects] |= ~is_forwarded & ~is_busy & ~self._rose.among(suspects)
-        if is_busy.any():
+        if is_busy.any():  # then the beans under which the rules would measure their clients do not count
             idle_rows = np.flatnonzero(placed.is_read & (all_usage == 0)).tolist()
             busy_clients = _BusyClients(layout.entities[suspects[is_busy]])
             stale[[row for row in idle_rows if busy_clients.include(layout.entities[row])]] = True
@@ -174,17 +181,18 @@ class RecentRows:
         """Carry the times over to the rows of another layout, and forget entities that were last seen a minute ago."""
         if layout is not self._layout:
             previous, previous_rows = self._layout, layout.rows_in(self._layout)
-            seen_before_leaving = self._seen.copy()
-            seen_before_leaving[previous_rows[previous_rows >= 0]] = -np.inf
-            for row in np.flatnonzero(seen_before_leaving > -np.inf).tolist():
-                self._left[place_of(previous.entities[row])] = float(seen_before_leaving[row])
+            seen_of_leavers = self._seen.copy()
+            seen_of_leavers[previous_rows[previous_rows >= 0]] = -np.inf  # these entities stay
+            for row in np.flatnonzero(seen_of_leavers > -np.inf).tolist():
+                self._left[place_of(previous.entities[row])] = float(seen_of_leavers[row])
             self._seen = layout.carry(self._seen, previous, -np.inf).copy()
             if self._left:
                 for row in np.flatnonzero(previous_rows < 0).tolist():
                     self._seen[row] = self._left.pop(place_of(layout.entities[row]), -np.inf)
             self._layout = layout
         seen_rows = np.flatnonzero(self._seen > -np.inf)
-        self._seen[seen_rows[np.abs(now_seconds - self._seen[seen_rows]) > _LINGER_SECONDS]] = -np.inf
+        is_over = np.abs(now_seconds - self._seen[seen_rows]) > _LINGER_SECONDS
+        self._seen[seen_rows[is_over]] = -np.inf
         self._left = {
             place: seen_at for place, seen_at in self._left.items() if abs(now_seconds - seen_at) <= _LINGER_SECONDS
         }
@@ -221,7 +229,7 @@ def _remembers(rules: Limits | None, node: str) -> bool:
 
 class _BusyClients:
     """
-    The clients of busy beans, which the rules would measure under other tags.
+    The clients of busy beans: suspects with a rate, whose clients the rules would measure under other tags.
 
     A broker that remembers removed rules chooses the tags of clients without a rule. A client with a rule has the tags
     of its rule.
@@ -232,7 +240,8 @@ class _BusyClients:
         """
         Quota type, node, user and client-id under which a busy client may be measured.
 
-        None stands for a name that the busy bean lacks, and an empty name for one that the other tags leave out.
+        None stands for a name that the busy bean lacks, and an empty name for one that the other tags leave out. A busy
+        bean of user ``a`` alone has the keys ``(a, None)``, ``(a, "")`` and ``("", None)``.
         """
         for entity in busy:
             node = entity.quota_type, entity.broker
@@ -249,7 +258,7 @@ class _BusyClients:
         if idle.tags is not None or idle.resolution is None or idle.resolution.entity is not None:
             return False
         node = idle.quota_type, idle.broker
-        if idle.user and idle.client_id:
+        if idle.user and idle.client_id:  # a busy bean with one of these names and without the other
             return (*node, idle.user, None) in self._keys or (*node, None, idle.client_id) in self._keys
         return (*node, idle.user, idle.client_id) in self._keys
 
@@ -263,6 +272,7 @@ def standing_of(entity: Entity, limits: Limits | None) -> Standing:
         return Standing.STALE
     if rules.enabled:
         return Standing.IN_USE
+    # without quotas of this type, its only numbers can be throttles of forwarded requests
     mutations = limits.rules.get(QuotaType.CONTROLLER_MUTATION, NO_RULES)
     forwarded = entity.quota_type is QuotaType.REQUEST and mutations.enabled
     return Standing.FORWARDED if forwarded else Standing.STALE
@@ -285,4 +295,4 @@ def active_controllers(reported: Mapping[str, bool | None], leader: str | None) 
         return {node: bool(leads) for node, leads in reported.items()}
     if leader is None:
         return dict(reported)
-    return {node: node == leader if leads is None else leads for node, leads in reported.items()}
+    return {node: (node == leader) if leads is None else leads for node, leads in reported.items()}

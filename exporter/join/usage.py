@@ -70,20 +70,21 @@ class UsageReader:
     """
 
     def __init__(self, placed: Placed, counted: NDArray[np.bool_], previous: Layout) -> None:
-        layout, rows = placed.layout, np.flatnonzero(counted)
-        if len(rows) < len(layout):
+        layout, counted_rows = placed.layout, np.flatnonzero(counted)
+        if len(counted_rows) < len(layout):
             layout = layout.changed(np.flatnonzero(~counted))
         if len(layout) == len(previous) and not any(map(is_not, layout.entities, previous.entities)):
             layout = previous
-        new_rows = np.full(len(placed.layout), -1)
-        new_rows[rows] = np.arange(len(rows))
         self.placed, self.counted, self.layout = placed, counted, layout
-        self.places = {meaning: place[rows] for meaning, place in placed.places.items()}
+        self.places = {meaning: places[counted_rows] for meaning, places in placed.places.items()}
+        """The place of the number of each row of ``layout``, by meaning; -1 for a row without a number."""
+        row_here = np.full(len(placed.layout), -1)  # of each placed row; -1 if it does not count
+        row_here[counted_rows] = np.arange(len(counted_rows))
         self._folded: dict[Meaning, tuple[Rows, Rows]] = {}
         """Places and rows in this layout of the numbers that are folded, by meaning."""
         for meaning, (places, placed_rows) in placed.folded.items():
-            rows_here = new_rows[placed_rows]
-            self._folded[meaning] = places[rows_here >= 0], rows_here[rows_here >= 0]
+            rows = row_here[placed_rows]
+            self._folded[meaning] = places[rows >= 0], rows[rows >= 0]
         self._usage_divisors = _USAGE_DIVISORS[layout.types]
         # After a minute without a throttle, Kafka reports NaN. It means 0 if the node measures throttles, which it does
         # if it has the column. For controller mutations under KRaft, the column exists and is always NaN.
@@ -110,9 +111,9 @@ class UsageReader:
         numbers = self._in_base_units(meaning, values[places], rows)
         column[rows] = np.nan
         if meaning is Meaning.USAGE:
-            # sorted by size, so that the sum does not depend on the order of the entities
+            column[rows[~np.isnan(numbers)]] = 0.0  # a row without a known number stays NaN
+            # added by size, so that the sum does not depend on the order of the entities
             order = np.lexsort((numbers, rows))
-            column[rows[~np.isnan(numbers)]] = 0.0
             np.add.at(column, rows[order], np.nan_to_num(numbers[order]))
         else:
             np.fmax.at(column, rows, numbers)
@@ -124,7 +125,7 @@ class UsageReader:
         A number that is not finite becomes NaN, or 0 if it is a measured throttle time.
         """
         is_number = np.isfinite(numbers)
-        if meaning is Meaning.TOKENS:
+        if meaning is Meaning.TOKENS:  # the tokens of a bucket without a limit say nothing
             is_number &= numbers < _UNLIMITED_TOKENS
             is_number &= ~np.isnan(self.layout.limits[rows]) | self.layout.limits_unknown[rows]
         divisor: Floats | float = BY_MEANING[meaning].divisor
@@ -148,11 +149,12 @@ class NodeNumbers:
         None if the node reports no finite number.
         """
         for meaning, places in node.places.items():
-            row = BY_MEANING[meaning]
-            replacement = 0.0 if row.guard is Guard.NAN_IS_ZERO else None
+            attribute = BY_MEANING[meaning]
+            replacement = 0.0 if attribute.guard is Guard.NAN_IS_ZERO else None
             numbers = {about: float(values[place]) for about, place in places.items()}
             self.numbers[meaning] = {
-                about: number / row.divisor if isfinite(number) else replacement for about, number in numbers.items()
+                about: number / attribute.divisor if isfinite(number) else replacement
+                for about, number in numbers.items()
             }
         leads = self.last(Meaning.ACTIVE_CONTROLLER)
         self.leads = None if leads is None else leads > 0
@@ -176,8 +178,9 @@ class NodeNumbers:
         """
         families: dict[Family, dict[tuple[str, ...], float | None]] = {}
         for family, numbers in self.numbers.items():
-            if isinstance(family, Family):
+            if isinstance(family, Family):  # a number with a `Meaning` instead is not shown as it is
                 guard = BY_MEANING[family].guard
+                # a family with the guard `REQUESTS_ONLY` has the request as the first label
                 families[family] = {
                     about: None if guard is Guard.ZERO_IS_UNKNOWN and number == 0 else number
                     for about, number in numbers.items()
@@ -227,7 +230,8 @@ class NodeUsages:
         usages = []
         for numbers in nodes:
             node_id = numbers.node.node_id
-            stale_by_type = dict(zip(TYPES, stale_counts_by_node.get(node_id, [0] * len(TYPES)), strict=True))
+            stale_counts_of_node = stale_counts_by_node.get(node_id, [0] * len(TYPES))
+            stale_by_type = dict(zip(TYPES, stale_counts_of_node, strict=True))
             if rules.on(node_id) is None:
                 # without rules, only the mutations of a node that does not lead are known to be stale
                 mutations = QuotaType.CONTROLLER_MUTATION
@@ -251,13 +255,15 @@ class NodeUsages:
         counters = self.counters[node_id]
         events, queue_seconds = _controller_events(numbers, counters)
         callback = has_callback(limits, node_id, plugin=bool(static))
-        unexplained = None if callback else numbers.node.unexplained
+        unexplained = None if callback else numbers.node.unexplained  # a callback explains foreign tags
+        # Kafka's histograms of throttles count each request, throttled or not
         counts = numbers.by_name(Meaning.REQUEST_THROTTLE_COUNT)
         requests = {request for request, count in counts.items() if count > 0} - _REPEATS_OF_FETCH
         throttled_seconds: dict[tuple[str, ...], float | None] = {}
         for request, mean_ms in numbers.by_name(Meaning.REQUEST_THROTTLE_MEAN).items():
             if request in requests:
                 sum_ms = counters.sum_ms(request, mean_ms, counts[request])
+                # the 0 of a forwarded request does not mean that it was never throttled
                 if sum_ms is not None and (sum_ms > 0 or request not in _FORWARDED):
                     throttled_seconds[request,] = sum_ms / MILLISECONDS
         passed_on = counters.never_decreasing(numbers.passed_on(requests))
@@ -291,22 +297,23 @@ class NodeUsages:
         if limits is not self._limits:
             self._limits = limits
             self._ip_limits = IpLimits(limits.connection_limits) if limits else None
-        rules = self._ip_limits
-        default, listener_limits = settings.connection_limit, settings.listener_connection_limits
+        ip_limits = self._ip_limits
+        broker_limit, listener_limits = settings.connection_limit, settings.listener_connection_limits
         listeners = passed_on.get(catalog.LISTENER_CONNECTIONS_PER_SECOND, {})
-        ips = {
+        # an address is the only label, and so a tuple of one
+        rate_by_ip = {
             ip: rate
             for ip, rate in passed_on.get(catalog.IP_CONNECTIONS_PER_SECOND, {}).items()
-            if rules is None or rules.may_limit(*ip)
+            if ip_limits is None or ip_limits.may_limit(*ip)
         }
         return {
             catalog.REQUEST_CAPACITY_THREADS: {(): settings.request_capacity_threads},
-            catalog.BROKER_CONNECTION_LIMIT: {(): default},
+            catalog.BROKER_CONNECTION_LIMIT: {(): broker_limit},
             catalog.LISTENER_CONNECTION_LIMIT: {
-                (name,): listener_limits.get(name.lower(), default) for (name,) in listeners
+                (name,): listener_limits.get(name.lower(), broker_limit) for (name,) in listeners
             },
-            catalog.IP_CONNECTIONS_PER_SECOND: ips,
-            catalog.IP_CONNECTION_LIMIT: {ip: rules.limit(*ip) if rules else None for ip in ips},
+            catalog.IP_CONNECTIONS_PER_SECOND: rate_by_ip,
+            catalog.IP_CONNECTION_LIMIT: {ip: ip_limits.limit(*ip) if ip_limits else None for ip in rate_by_ip},
             catalog.REPLICATION_LIMIT: {(name,): limit for name, limit in settings.replication_limits.items()},
             catalog.REMOTE_STORAGE_LIMIT: {(name,): limit for name, limit in settings.remote_storage_limits.items()},
         }
@@ -381,19 +388,26 @@ class NodeCounters:
         """
         self._now_seconds, self._asked_at, self._reports_start = now_seconds, asked_at, started_at is not None
         if self._starts and started_at in {None, self._started_at}:
-            return
+            return  # the present start, or taken for it
         if self._started_at is None and started_at not in self._starts:
             counters = self._starts.pop(None, {})  # counters of an unknown start are taken for counters of this start
         else:
             counters = self._starts.pop(started_at, {})
         self._started_at, self._counters = started_at, counters
-        self._starts[started_at] = counters
+        self._starts[started_at] = counters  # which makes it the last one
         if len(self._starts) > _MOST_STARTS:
             del self._starts[next(iter(self._starts))]
 
     def count(self, name: str, count: float) -> float | None:
-        """Return the value of a counter after the reading ``count``; None if it is unknown."""
+        """
+        Return the value of a counter after the reading ``count``; None if it is unknown.
+
+        A reading that is at least as high as the value becomes the value. After a lower one the value stays if both are
+        known to be of the same start, and is unknown otherwise. A counter that is overdue may continue from the lower
+        reading.
+        """
         counter = self._counters.get(name)
+        # if no source has reported a start, a lower reading is a restart
         if counter is None or (self._started_at is None and count < counter.value):
             self._keep(name, _Counter(count, self._now_seconds, self._reports_start, self._asked_at))
             return count
@@ -411,10 +425,11 @@ class NodeCounters:
         if counter.lower is None:
             counter.lower = count
         is_overdue = self._now_seconds - counter.reached_at > OVERDUE_SECONDS
-        if is_overdue and count > counter.lower:
+        if is_overdue and count > counter.lower:  # the lower readings rise, so they are no repeated old answer
             if not is_same_start:
                 self._keep(name, _Counter(count, self._now_seconds, self._reports_start, self._asked_at))
                 return count
+            # holding the value hides ``value - count``; continuing from the reading counts ``count`` twice
             if not counter.confirmed and counter.value > 2 * count:
                 count = max(count, counter.earlier_value)
                 self._keep(name, _Counter(count, self._now_seconds, of_start=True, asked_at=self._asked_at))
@@ -441,9 +456,9 @@ class NodeCounters:
         count_counter, sum_counter = self._counters.get(name), self._counters.get(sum_name)
         if self._started_at is None and count_counter is not None and sum_counter is not None:
             if count < count_counter.value:
-                del self._counters[sum_name]
+                del self._counters[sum_name]  # a restart: the sum begins again, as the count does
             else:
-                total = max(total, sum_counter.value)
+                total = max(total, sum_counter.value)  # a sum that was a little too high is no restart
         self.count(name, count)
         return self.count(sum_name, total)
 
