@@ -33,7 +33,8 @@ class _Promised:
         self.node_numbers = layout.node_numbers[self.rows]
         """The number of the node of each row, its place in the nodes of the layout."""
         limits, count = layout.limits[self.rows], len(layout.nodes)
-        self.limits = np.bincount(self.node_numbers, np.nan_to_num(limits, posinf=0.0), count).astype(np.float64)
+        finite_limits = np.nan_to_num(limits, posinf=0.0)  # 0 without a limit
+        self.limits = np.bincount(self.node_numbers, finite_limits, count).astype(np.float64)
         """Sum of the limits on each node by its number; NaN without a limit, and where a limit is unknown."""
         has_limit = np.bincount(self.node_numbers[~np.isnan(limits)], minlength=count) > 0
         has_unknown = np.bincount(self.node_numbers[layout.limits_unknown[self.rows]], minlength=count) > 0

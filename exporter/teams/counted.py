@@ -55,8 +55,8 @@ class TeamCounter:
         self._last_seconds = now_seconds
         if elapsed is not None and 0 < elapsed <= LONGEST_S:
             for kind in COUNTED:
-                finite = np.nan_to_num(rates[kind], nan=0.0, posinf=0.0, neginf=0.0)
-                self._bytes[kind] = self._bytes[kind] + np.maximum(finite, 0.0) * elapsed
+                finite_rates = np.nan_to_num(rates[kind], nan=0.0, posinf=0.0, neginf=0.0)
+                self._bytes[kind] = self._bytes[kind] + np.maximum(finite_rates, 0.0) * elapsed
             if not snapshot.incomplete and not snapshot.old_sources:
                 self._seen_seconds += elapsed
         return self.with_counters(sums)

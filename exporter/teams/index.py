@@ -89,6 +89,7 @@ class TeamIndex:
             number = numbers.get(name)
             if number is None:
                 number = numbers[name] = self._finder.number(*name)
+            # no team and an unknown one have the last two names
             teams[row] = number if number >= 0 else len(self.names) + _INDEX_FROM_END[number]
             hashes[row] = hash(name)
             kind = EntityKind.of(*name)
@@ -102,5 +103,6 @@ class TeamIndex:
         self.begins = np.ones(len(hashes), np.bool_)
         # a layout has the rows of an entity together
         self.begins[1:] = (types[1:] != types[:-1]) | (hashes[1:] != hashes[:-1])
+        # a user and client-id is counted once, whatever the number of its quota types and nodes
         _, first_rows = np.unique(hashes, return_index=True)
         self.entities = fixed(np.bincount(teams[first_rows], minlength=len(self.names)).astype(np.float64))

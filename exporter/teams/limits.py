@@ -98,7 +98,11 @@ class LimitSums:
         return self._bounds
 
     def _add_allowed(self, bounds: Bounds, layout: Layout, quota_type: QuotaType) -> None:
-        """Set the sums of the limits on all brokers, and the numbers of unlimited entities."""
+        """
+        Set the sums of the limits on all brokers, and the numbers of unlimited entities.
+
+        The limit of an entity is taken from its first row, and multiplied by the number of brokers.
+        """
         index, team_count = self._index, len(self._index.names)
         enforcers, certain = self._brokers.enforcers, self._brokers.certain
         if quota_type is _MUTATION:
@@ -109,21 +113,26 @@ class LimitSums:
         is_unlimited = ~np.isfinite(limits) & ~is_unknown
         is_counted = begins & np.isfinite(limits)
         sums = _sums_by_team(teams[is_counted], limits[is_counted], team_count)
-        sums[teams[is_unlimited]] = np.nan
+        sums[teams[is_unlimited]] = np.nan  # one unlimited entity leaves its team without a bound
         bounds.allowed_known[quota_type] = fixed(sums * certain if certain else np.full(team_count, np.nan))
         # an entity may have a limit on one node, and be under an unknown callback on another
         allowed = sums * (np.nan if enforcers is None else enforcers)
         allowed[teams[is_unknown]] = np.nan
         bounds.allowed[quota_type] = fixed(allowed)
         complete = ~np.isnan(allowed)
-        if np.any(teams == team_count + UNDECIDED_INDEX):
+        if np.any(teams == team_count + UNDECIDED_INDEX):  # an entity of an unknown team may be of any team
             complete[: team_count + UNDECIDED_INDEX] = False
         bounds.allowed_complete[quota_type] = fixed(complete)
         unlimited = np.bincount(teams[begins & is_unlimited], minlength=team_count)
         bounds.unlimited[quota_type] = fixed(unlimited.astype(np.float64))
 
     def _add_stranded(self, bounds: Bounds, layout: Layout, quota_type: QuotaType) -> None:
-        """Set the sums of the limits on brokers without the entity: brokers that would show it and do not."""
+        """
+        Set the sums of the limits on brokers without the entity: brokers that would show it and do not.
+
+        Of each entity, brokers are counted and not named: those that would show it, less those that do. A forgetful
+        broker may have measured the entity before its start, so one that does not show it is not counted.
+        """
         index, team_count = self._index, len(self._index.names)
         rows = layout.of_type(quota_type)
         begins = index.begins[rows]
@@ -141,6 +150,7 @@ class LimitSums:
         kinds = kind_of_row[first_rows]
         showing = np.array([len(brokers) for brokers in showing_by_kind])[kinds]
         remembering = np.array([len(brokers - forgetful) for brokers in showing_by_kind])[kinds]
+        # of each row: whether its node is one of these brokers
         would_show = np.array([[node in brokers for node in layout.nodes] for brokers in showing_by_kind])
         is_forgetful = np.array([node in forgetful for node in layout.nodes])
         is_present = would_show[kind_of_row, node_of_row]
@@ -151,12 +161,12 @@ class LimitSums:
         # a limit that differs from node to node, or is unknown on one, is unknown on brokers without the entity
         first_limits = limits[entity_of_row]
         differs = (layout.limits[rows] != first_limits) & ~np.isnan(first_limits)
-        is_unknown = np.bincount(entity_of_row[layout.limits_unknown[rows]], minlength=entity_count) > 0
-        is_unknown |= np.bincount(entity_of_row[differs], minlength=entity_count) > 0
+        is_unknown = np.zeros(entity_count, np.bool_)
+        is_unknown[entity_of_row[layout.limits_unknown[rows] | differs]] = True
         is_counted = np.isfinite(limits) & ~is_unknown & (certain > 0)
         stranded_limits = limits[is_counted] * (remembering - present)[is_counted]
         stranded = _sums_by_team(teams[is_counted], stranded_limits, team_count)
-        all_brokers = -1 if self._brokers.enforcers is None else self._brokers.enforcers
+        all_brokers = -1 if self._brokers.enforcers is None else self._brokers.enforcers  # no count is -1
         located = np.ones(team_count, np.bool_)
         located[teams[showing != all_brokers]] = False
         complete = np.ones(team_count, np.bool_)

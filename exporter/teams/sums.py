@@ -65,7 +65,7 @@ class _Rows:
 
     @cached_property
     def cells(self) -> Ints:
-        """The number of each row's pair of team and node."""
+        """The number of each row's pair of team and node: its place in the flat table of teams (rows) and nodes."""
         return self.teams * self._node_count + self._nodes
 
     @cached_property
@@ -131,7 +131,7 @@ class TeamAdder:
         bounds = self._limits.update(joined)
         usages = {kind: self._usage(kind, columns) for kind in TYPES}
         throttled = {kind: self._throttled(rows, columns) for kind, rows in self._rows.items()}
-        # the index of an incomplete snapshot is unknown: 0 brokers give NaN
+        # the index of fairness of an incomplete snapshot is unknown: 0 brokers give NaN
         broker_count = 0 if joined.incomplete else joined.enforcers or 0
         brokers = joined.enforcing_brokers
         node_numbers = [number for number, node in enumerate(columns.layout.nodes) if node in brokers]
@@ -180,7 +180,7 @@ class TeamAdder:
         rows = self._rows[kind]
         values, cells, empty, complete = columns.usage[rows.rows], rows.cells, rows.empty, rows.all_known
         finite = np.isfinite(values)
-        if not finite.all():
+        if not finite.all():  # an infinite value is added up, but makes a team incomplete, too
             complete = rows.complete_teams(finite)
             known = ~np.isnan(values)
             cells, values = cells[known], values[known]
@@ -203,6 +203,7 @@ class TeamAdder:
         counts, empty, complete = np.zeros(rows.count), rows.empty, rows.all_known
         throttled = np.flatnonzero((throttle_times > 0) & (columns.causes[rows.rows] != _MUTATION_CAUSE))
         if throttled.size:
+            # an entity that is throttled on several nodes counts once
             _, first_rows = np.unique(rows.entities[throttled], return_index=True)
             counts += np.bincount(rows.teams[throttled[first_rows]], minlength=rows.count)
         finite = np.isfinite(throttle_times)
