@@ -30,8 +30,8 @@ Pieces: TypeAlias = Iterable[bytes | memoryview]
 
 _SAME_NAME, _OTHER_RULE, _AMBIGUOUS = 1, 2, 4
 """
-Marks of an entity: it has the names of the entity above, it has another rule than that, and other entities may have
-the same labels.
+Marks of an entity, which may have several: it has the names of the entity above, it has another rule than that, and
+other entities may have the same labels.
 """
 _SMALL: Final = 2000
 """Mean length in bytes of a piece, below which it is faster to copy pieces than to view them in place."""
@@ -68,7 +68,7 @@ class Names:
             self.remade = (previous_rows >= 0) & (layout.unchanged_in(previous.layout) < 0)
             self.marks = taken(previous.marks, previous_rows, 0).copy()
             # an entity is compared if it or the one above is another one than before, or was made again
-            row_or_new = np.where(previous_rows < 0, -2, previous_rows)
+            row_or_new = np.where(previous_rows < 0, -2, previous_rows)  # -2 is next to no row
             row_above = np.append([-1], row_or_new[:-1])[: len(row_or_new)]
             to_compare = (row_or_new != row_above + 1) | self.remade
             to_compare[1:] |= self.remade[:-1]
@@ -91,10 +91,12 @@ class Names:
         if not rows.size:
             self._shared_series[family] = None
             return None
+        # a row without the mark begins a series; in a family that nodes do not share, every row does
         series = np.cumsum(marks & same_name == 0)
         ambiguous_rows = _with_rows_above(marks & _AMBIGUOUS)
-        if family.by_rule and (marks & _OTHER_RULE).any():
+        if family.by_rule and (marks & _OTHER_RULE).any():  # nodes may differ in the rule, and so in labels
             series, ambiguous_rows = np.arange(len(marks)), rows
+        # of ambiguous rows, only the labels themselves show which are of one series
         series_by_labels: dict[tuple[str, ...], int] = {}
         for row in ambiguous_rows.tolist():
             labels = family.labels(self.layout.entities[family_rows.start + row])
@@ -195,9 +197,11 @@ class EntityLines:
             # of the rows that share a series, the first one with a value has the line
             sharing, series = shared_series
             finite = np.isfinite(values[sharing])
-            sharing, first_of_series = sharing[finite], np.unique(series[finite], return_index=True)[1]
+            sharing = sharing[finite]
+            _, first_of_series = np.unique(series[finite], return_index=True)
             values = values.copy()
             values[np.delete(sharing, first_of_series)] = np.nan
+        # compared as integers, since NaN differs from itself
         if same_rows and np.array_equal(values.view(np.int64), self._values.view(np.int64)):
             return None
         pieces = self._patch(text, layout, values, *self._carry(rows, names))
@@ -214,15 +218,16 @@ class EntityLines:
 
         """
         ends = np.cumsum(self._lengths, dtype=np.int64)
-        none = ends[:0]
+        no_lines = ends[:0]
         last_rows, self._rows = self._rows, rows
-        if self._column is None:
+        if self._column is None:  # the last text has no line of this family
             self._values = np.full(rows.stop - rows.start, np.nan)
             ends = np.zeros(len(self._values), np.int64)
             self._lengths, self._number_lengths = ends.astype(np.int32), ends.astype(np.int8)
-            return ends, none, none
+            return ends, no_lines, no_lines
         if names.previous_rows is None:
-            return ends, none, none
+            return ends, no_lines, no_lines
+        # first rows of the last layout, then counted from the first row of the family in it
         previous_rows = names.previous_rows[rows]
         had_row = (previous_rows >= last_rows.start) & (previous_rows < last_rows.stop)
         previous_rows = np.where(had_row, previous_rows - last_rows.start, -1)
@@ -233,11 +238,12 @@ class EntityLines:
         self._lengths = taken(self._lengths, previous_rows, 0)
         self._number_lengths = taken(self._number_lengths, previous_rows, 0)
         if self._reader.by_rule:
-            # the labels may have changed, so the whole line is written again
+            # the labels may have changed, so the whole line is written again: infinity differs from any value
             remade = names.remade[rows]
             self._values = np.where(remade, np.inf, self._values)
             self._number_lengths = np.where(remade, np.int8(0), self._number_lengths)
-        return taken(ends, np.maximum.accumulate(previous_rows), 0), starts, stops
+        last_old_rows = np.maximum.accumulate(previous_rows)  # of a new entity, the row of the last old one above
+        return taken(ends, last_old_rows, 0), starts, stops
 
     def _patch(
         self, text: bytes, layout: Layout, values: Floats, ends: NDArray[np.int64], *removed: NDArray[np.int64]
@@ -256,10 +262,11 @@ class EntityLines:
         changed = np.flatnonzero(values.view(np.int64) != self._values.view(np.int64))
         new_texts = texts(values[changed])
         lengths, number_lengths = self._lengths.copy(), self._number_lengths.copy()
+        # from `starts` to `stops` are the parts of the last lines that the new texts replace
         stops, old_number_lengths = ends[changed], number_lengths[changed]
         new_lengths = np.fromiter(map(len, new_texts), np.int64, len(new_texts))
         number_lengths[changed] = new_lengths
-        # if the line stays, only its number is replaced, else the whole line
+        # if the line stays, only its number is replaced, which is at its end; else the whole line
         is_whole_line = (old_number_lengths == 0) | (new_lengths == 0)
         starts = stops - np.where(is_whole_line, lengths[changed], old_number_lengths)
         for index in np.flatnonzero(is_whole_line & (new_lengths > 0)).tolist():
@@ -277,16 +284,17 @@ class EntityLines:
             order = np.argsort(starts, kind="stable")
             starts, stops = starts[order], stops[order]
             new_texts = [new_texts[index] for index in order.tolist()]
-        begin, end = self.at, self.at + self.length
+        begin, end = self.at, self.at + self.length  # of the last lines in the last text
         self.length = int(lengths.sum())
         if begin == end:
             return new_texts
+        # one more unchanged part than new texts, which stand between them
         unchanged_begins = np.concatenate([[begin], begin + stops]).tolist()
         unchanged_ends = np.concatenate([begin + starts, [end]]).tolist()
         are_pieces_small = end - begin < _SMALL * len(unchanged_begins)
         source: Any = text if are_pieces_small else memoryview(text)
-        unchanged = map(source.__getitem__, map(slice, unchanged_begins, unchanged_ends))
-        return chain.from_iterable(zip(unchanged, chain(new_texts, (b"",)), strict=True))
+        unchanged_parts = map(source.__getitem__, map(slice, unchanged_begins, unchanged_ends))
+        return chain.from_iterable(zip(unchanged_parts, chain(new_texts, (b"",)), strict=True))
 
 
 class RowLines:
@@ -314,8 +322,9 @@ class RowLines:
         if names != self._names:
             self._names, self._starts = names, {}
             self._start = line_starts(self._family.name, names, self._cluster)
-        starts, self._rows = self._starts, rows
-        self._starts = {labels: starts.get(labels) or self._start(labels) for labels, _ in rows}
+        last_starts, self._rows = self._starts, rows
+        self._starts = {labels: last_starts.get(labels) or self._start(labels) for labels, _ in rows}
+        # of rows with the same start, as two names may be escaped alike, the first has the line
         lines: dict[bytes, bytes] = {}
         numbers = texts(np.array([value for _, value in rows], np.float64))
         for (labels, _), number in zip(rows, numbers, strict=True):
@@ -354,8 +363,9 @@ class TeamLines:
                 return None
             self.length, self._names = 0, ()
             return (b"",)
-        columns = view.team_columns[self._family]
+        columns = view.team_columns[self._family]  # one, or one for each quota type
         values = columns[0][1] if len(columns) == 1 else np.concatenate([column for _, column in columns])
+        # `_starts` has the same order as `values`: all teams of the first column, then of the second
         if sums.names is not self._names:
             self._names = sums.names
             self._starts = [self._start((*labels, name)) for labels, _ in columns for name in sums.names]
@@ -387,14 +397,15 @@ def line_starts(family: str, labels: Sequence[str], cluster: str | None) -> Line
     index_of = {name: index for index, name in enumerate(labels)}
     names = sorted({*labels, *fixed})
     indexes = [index_of[name] for name in names if name not in fixed]
-    in_order = itemgetter(*indexes) if indexes else lambda _values: ()
+    in_order = itemgetter(*indexes) if indexes else lambda _values: ()  # from label values to those sorted by name
+    # a template for Python's operator %, with a place for each value: \nfamily{cluster="a",user="%s"}
     pairs = ",".join(f'{name}="{fixed.get(name, "%s")}"' for name in names)
     template = f"\n{family}{{{pairs}}} " if names else f"\n{family} "
 
     def start(values: Sequence[str]) -> bytes:
         text = "".join(values)
         if not (text.isascii() and text.isprintable()) or '"' in text or "\\" in text:
-            values = list(map(_escaped, values))
+            values = list(map(_escaped, values))  # most values need no escape, and are not looked at one by one
         return (template % in_order(values)).encode()
 
     return start
@@ -423,9 +434,11 @@ def texts(values: Floats) -> list[bytes]:
         number_texts = joined.split(b",")
     else:
         number_texts = _with_point_first(joined, with_exponent, exponents[with_exponent]).split(b",")
+        # a whole number ends in zeros now, such as 1.50000000 for 15000000.0
         for index in with_exponent[values[with_exponent] % 1 == 0].tolist():
             number_texts[index] = number_texts[index].rstrip(b"0.")
         number_texts = list(map(add, number_texts, _EXPONENTS[exponents].tolist()))
+    # 0, and positive numbers whose text is right by now; -0 is not among them
     is_usual = (values >= _SMALLEST) & (values < _POWERS[-1]) | (values.view(np.int64) == 0)
     for index in np.flatnonzero(~is_usual).tolist():
         number_texts[index] = _unusual_text(values.item(index), number_texts[index])
@@ -446,6 +459,7 @@ def _with_point_first(joined: bytes, indexes: Rows, exponents: Rows) -> bytes:
     begins = np.concatenate([[0], np.flatnonzero(characters == _COMMA) + 1])[indexes]
     for exponent in np.flatnonzero(np.bincount(exponents)).tolist():
         first_digits = begins[exponents == exponent, np.newaxis]
+        # the digits between the first one and the point, which move by one place: `exponent` + 5 of them
         moved_digits = first_digits + np.arange(1, exponent + 6)
         characters[moved_digits + 1] = characters[moved_digits]
         characters[first_digits + 1] = _POINT

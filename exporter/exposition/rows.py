@@ -70,8 +70,8 @@ class Exposed:
             return {}
         return {
             family: [
-                ((*kind, name), value)
-                for kind, values in columns
+                ((*labels, name), value)
+                for labels, values in columns
                 for name, value in zip(sums.names, values.tolist(), strict=True)
             ]
             for family, columns in self.team_columns.items()
@@ -123,6 +123,7 @@ def _cause_rows(columns: Columns) -> Iterator[Row]:
     if columns.detailed is not None:
         rows = rows[columns.detailed[rows]]
     numbers = columns.causes[rows].tolist()
+    # the labels of a decider stand only where the decider has series of its own
     decider_serials = [decider.serial for decider in columns.deciders.values()]
     shown_serials = set[int]()
     if decider_serials:

@@ -81,10 +81,10 @@ class Renderer:
             try:
                 begin, written = self._written(Exposed(snapshot, now_seconds), text_format)
                 self._format = text_format
-                if written is self._buffers[1]:
+                if written is self._buffers[1]:  # the whole text
                     self._buffers.reverse()
                     self._text = written.getvalue()
-                elif written is not None:
+                elif written is not None:  # another end of the last text
                     self._text = b""  # only readers of the text may still hold the buffer
                     text = self._buffers[0]
                     text.seek(begin)
@@ -113,9 +113,9 @@ class Renderer:
             last_place = slice(lines.at, lines.at + lines.length)
             pieces = lines.pieces(view, names, last_text)
             changed = pieces is not None or text_format is not self._format
-            if changed and text is None:
+            if changed and text is None:  # the first family that has changed: the text is written from here on
                 text, begin = BytesIO(), position
-                if 2 * begin < len(last_text) or not last_text:
+                if 2 * begin < len(last_text) or not last_text:  # most of the text: all of it goes into one buffer
                     text, begin = self._buffers[1], 0
                     text.seek(0)
                     text.write(memoryview(last_text)[:position])
@@ -126,7 +126,7 @@ class Renderer:
                 lines.at = begin + text.tell()
                 text.writelines((memoryview(last_text)[last_place],) if pieces is None else pieces)
                 text.write(b"\n")
-            position = lines.at + lines.length + 1
+            position = lines.at + lines.length + 1  # behind the line end
         if text is not None:
             text.write(text_format.end)
             text.truncate()
@@ -139,7 +139,7 @@ class Renderer:
             previous.previous_rows = None
             return previous
         names = Names(layout, previous)
-        if not names.in_order:
+        if not names.in_order:  # lines cannot stay in their places
             self._forget()
             names = Names(layout)
         self._names = names
