@@ -159,11 +159,10 @@ class Cardinality:
             return False
         last_layout, fits = self._last_fit
         if layout is not last_layout:
+            # if no name of the last layout was reserved, only new ones can be
             rows_to_check = layout.rows_in(last_layout) < 0 if fits else slice(None)
-            entities = layout.entities[rows_to_check]
-            fits = not any(OVERFLOW in name_of(entity) for entity in entities) and self._is_within_caps(
-                layout, now_seconds
-            )
+            has_reserved_name = any(OVERFLOW in name_of(entity) for entity in layout.entities[rows_to_check])
+            fits = not has_reserved_name and self._is_within_caps(layout, now_seconds)
             self._last_fit = layout, fits
         return fits
 
@@ -203,7 +202,7 @@ class Cardinality:
     def _verdicts(self, view: Grouped) -> NDArray[np.int8]:
         """Return the verdict on the name of each identity; a name is judged once, when its identity is new."""
         records, names = self._identities.records, self._identities.names
-        verdict_of_number = records["verdict"]
+        verdict_of_number = records["verdict"]  # a view, so that verdicts are kept in the records
         for number in view.numbers[verdict_of_number[view.numbers] == 0]:
             is_own = records["pool"][number] < len(TYPES)
             if OVERFLOW in names[number]:
@@ -230,8 +229,9 @@ class Cardinality:
         judged = allowed & view.own
         numbers = view.numbers[judged]
         judged_at, used_at = records["judged_at"][numbers], records["used_at"][numbers]
+        # a last use after now, which a clock that went back leaves, counts as a use now
         used = view.any(has_usage | pressure.throttled)[judged] | (used_at > now_seconds)
-        # a new identity has NaN as its time
+        # identities that the last snapshot lacked and that were away for long; a new identity has NaN as its time
         used |= (judged_at != self._idle_at) & ~(abs(now_seconds - judged_at) <= AWAY_SECONDS)
         records["used_at"][numbers[used]] = now_seconds
         records["judged_at"][numbers] = self._idle_at = now_seconds
@@ -272,13 +272,15 @@ class Cardinality:
         any_dropped = np.logical_or.reduce([bare, *reasons.values()])
         if not any_dropped.any():
             return dict.fromkeys((*reasons, "detail"), any_dropped.astype(np.intp))
-        ratios = ~np.isnan((columns.utilization, columns.burst_used))
-        details_of_row = (2 if self._maxima else 1) * ratios.sum(axis=0)
+        has_ratio = ~np.isnan((columns.utilization, columns.burst_used))
+        series_of_ratio = 2 if self._maxima else 1  # the present value, and the maximum
+        details_of_row = series_of_ratio * has_ratio.sum(axis=0)
         details_of_row += columns.causes > 0
         details_of_row += np.isfinite(columns.reported_utilization)
         values_of_row = np.zeros(len(columns), np.intp)
         for name in NAMES:
             column = getattr(columns, name)
+            # the reported utilization is a detail, which was counted above
             if name != "reported_utilization" and column is not columns.layout.absent:
                 values_of_row += ~np.isnan(column)
         details = view.sum(details_of_row) + view.ruled
@@ -314,7 +316,8 @@ def _rows(view: Grouped, identities: Mask) -> int:
 
 
 def _crowded(view: Grouped, candidates: Mask, exposed: Mask) -> dict[QuotaType, int]:
-    """Return the number of candidates of each quota type that has candidates which are not exposed."""
-    counts = np.bincount(view.pools[candidates] % len(TYPES), minlength=len(TYPES))
-    hidden = np.bincount(view.pools[candidates & ~exposed] % len(TYPES))
-    return {TYPES[kind]: int(counts[kind]) for kind in np.flatnonzero(hidden)}
+    """Return the number of candidates by quota type, of the types some of whose candidates are not exposed."""
+    type_of_identity = view.pools % len(TYPES)
+    counts = np.bincount(type_of_identity[candidates], minlength=len(TYPES))
+    hidden_counts = np.bincount(type_of_identity[candidates & ~exposed])
+    return {TYPES[kind]: int(counts[kind]) for kind in np.flatnonzero(hidden_counts)}

@@ -134,7 +134,8 @@ class Identities:
 
     def _ordered(self, layout: Layout, numbers: Ints) -> Grouped:
         """Return the identities of a layout from the number of each row."""
-        # a layout has the rows of an identity together, but those of callbacks by node first
+        # A layout has the rows of an identity together and in the order of identities. But those of callbacks are by
+        # node first, so their identities are sorted here.
         own_numbers, tagged_numbers = numbers[layout.own], numbers[layout.tagged]
         begins = np.diff(own_numbers, prepend=-1) != 0
         own_identities = np.cumsum(begins) - 1
@@ -142,7 +143,8 @@ class Identities:
         pools = self.records["pool"]
         sort_keys = [(pools[number], self.names[number]) for number in unique_numbers]
         order = np.array(sorted(range(len(unique_numbers)), key=sort_keys.__getitem__), np.intp)
-        tagged_identities = begins.sum() + np.argsort(order)[unique_of_row]
+        place_of_unique = np.argsort(order)  # the inverse of the order
+        tagged_identities = begins.sum() + place_of_unique[unique_of_row]
         ordered_numbers = np.append(own_numbers[begins], unique_numbers[order])
         return Grouped(
             layout=layout,
@@ -159,10 +161,11 @@ class Identities:
         number = self._numbers.get((pool, name))
         if number is None:
             if not self._free:
-                size, further = len(self.records), max(len(self.records) // 2, _SPARE)
-                self.records = np.append(self.records, np.repeat(_NEW_RECORD, further))
-                self.names += [()] * further
-                self._free += range(size + further - 1, size - 1, -1)
+                size = len(self.records)
+                added = max(size // 2, _SPARE)
+                self.records = np.append(self.records, np.repeat(_NEW_RECORD, added))
+                self.names += [()] * added
+                self._free += reversed(range(size, size + added))  # the lowest number is given out first
             number = self._numbers[pool, name] = self._free.pop()
             self.names[number] = name
             self.records[number] = _NEW_RECORD[0]

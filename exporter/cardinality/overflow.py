@@ -79,25 +79,31 @@ class Overflow:
             choice = self._choice = self._choose(joined.layout, view, exposed, folded, now_seconds)
         layout, rows = choice.layout, choice.rows
         values = {name: taken(getattr(joined, name), rows, np.nan) for name in NAMES}
+        # an overflow entity, which has no row in `joined`, gets these two values from its members
         for name, combine in (("usage", _total), ("throttle_time", np.fmax.reduce)):
             column = values[name] = values[name].copy()
             for row, members in choice.folds:
                 column[row] = combine(getattr(joined, name)[members])
         deciders = {}
         if joined.deciders:
-            joined_rows = enumerate(rows.tolist())
-            deciders = {row: joined.deciders[source] for row, source in joined_rows if source in joined.deciders}
-        bare_rows = (rows >= 0) & bare_rows[rows]
+            rows_and_joined_rows = enumerate(rows.tolist())
+            deciders = {
+                row: joined.deciders[joined_row]
+                for row, joined_row in rows_and_joined_rows
+                if joined_row in joined.deciders
+            }
+        shown_bare_rows = (rows >= 0) & bare_rows[rows]
         return Columns(
             layout=layout,
             causes=taken(joined.causes, rows, 0),
             deciders=deciders,
-            detailed=~bare_rows if bare_rows.any() else None,
+            detailed=~shown_bare_rows if shown_bare_rows.any() else None,
             **{name: layout.absent if np.isnan(column).all() else fixed(column) for name, column in values.items()},
         )
 
     def _choose(self, joined: Layout, view: Grouped, exposed: Mask, folded: Mask, now_seconds: float) -> _Choice:
         """Return the layout without the rows that are not exposed, and with overflow entities for the folded ones."""
+        # the folded rows, divided by node and pool
         members = np.flatnonzero(folded[view.identity_of_row])
         fold_numbers = joined.node_numbers[members].astype(np.intp) * POOLS
         fold_numbers += view.pools[view.identity_of_row[members]]
@@ -114,7 +120,8 @@ class Overflow:
         removed = np.flatnonzero(~exposed[view.identity_of_row])
         layout = joined.changed(removed, stand_ins)
         rows = layout.rows_in(joined)
-        folds = [(row, members_by_serial[layout.entities[row].serial]) for row in np.flatnonzero(rows < 0).tolist()]
+        overflow_rows = np.flatnonzero(rows < 0).tolist()
+        folds = [(row, members_by_serial[layout.entities[row].serial]) for row in overflow_rows]
         return _Choice(joined, exposed, folded, layout, rows, folds)
 
     def _stand_in(self, member: Entity, now_seconds: float) -> Entity:

@@ -87,13 +87,14 @@ class Places:
         """
         records = self._identities.records
         placed, pools = records["placed"], records["pool"]
-        is_present, is_on_silent_node = np.zeros((2, len(records)), np.bool_)
+        is_present, is_on_silent_node = np.zeros((2, len(records)), np.bool_)  # masks by number
         is_present[view.numbers[candidates]] = True
         for node in self._numbers_by_node.keys() - nodes:
             is_on_silent_node[self._numbers_by_node[node]] = True
-        away = placed & ~is_present
-        is_awaited = away & is_on_silent_node & ~_is_over(records["seen_at"], now_seconds)
-        placed[away & ~is_awaited] = False
+        # while its node is down, an identity keeps its place for some minutes
+        is_away = placed & ~is_present
+        is_awaited = is_away & is_on_silent_node & ~_is_over(records["seen_at"], now_seconds)
+        placed[is_away & ~is_awaited] = False
         counts = np.bincount(view.pools[candidates], minlength=POOLS)
         # an identity that comes back finds its place even if all others fit meanwhile
         awaits_any = np.bincount(pools[is_awaited], minlength=POOLS) > 0
@@ -108,6 +109,7 @@ class Places:
             self._admit(view, outside, holders, pressure, now_seconds)
         holding = candidates & placed[view.numbers]
         self._note_nodes(view, holding & is_contested, nodes)
+        # in a pool that is contested only for awaited identities, all candidates fit
         return np.where(counts[view.pools] > self._max_places, holding, candidates)
 
     def give_to_all(self, layout: Layout, now_seconds: float) -> None:
@@ -129,17 +131,21 @@ class Places:
         records["weight"][numbers] = weight
 
     def _observe(self, view: Grouped, present: Ints, pressure: Pressure, now_seconds: float) -> None:
-        """Record the highest rank of the last minutes and its weight, of the present identities with a place."""
+        """
+        Record the highest rank of the last minutes and its weight, of the present identities with a place.
+
+        A lower rank than the recorded one replaces it when that is five minutes old.
+        """
         records = self._identities.records
         holders = present[records["placed"][view.numbers[present]]]
         numbers = view.numbers[holders]
         records["seen_at"][numbers] = now_seconds
         is_due = pressure.rank[holders] >= records["rank"][numbers]
         is_due |= _is_over(records["pressed_at"][numbers], now_seconds)
-        holders, numbers = holders[is_due], numbers[is_due]
-        records["rank"][numbers] = pressure.rank[holders]
-        records["weight"][numbers] = pressure.weight[holders]
-        records["pressed_at"][numbers] = now_seconds
+        due_holders, due_numbers = holders[is_due], numbers[is_due]
+        records["rank"][due_numbers] = pressure.rank[due_holders]
+        records["weight"][due_numbers] = pressure.weight[due_holders]
+        records["pressed_at"][due_numbers] = now_seconds
 
     @np.errstate(over="ignore")  # an agent may report any float; nothing is more than infinity
     def _admit(self, view: Grouped, outside: Ints, holders: Ints, pressure: Pressure, now_seconds: float) -> None:
@@ -165,6 +171,7 @@ class Places:
             holders = np.concatenate([holders, numbers])
         if not len(outside):
             return
+        # a holder is open to challengers of its own rank once it has had its place for five minutes
         held_rank, held_weight = records["rank"][holders], records["weight"][holders]
         is_open = _is_over(records["since"][holders], now_seconds)
         lightest_by_rank = np.full(THROTTLED + 1, np.inf)
@@ -173,13 +180,14 @@ class Places:
         challengers = outside[(rank[outside] > held_rank.min()) | is_heavier]
         if not len(challengers):
             return
-        challengers = challengers[np.lexsort((challengers, weight[challengers], rank[challengers]))][::-1]
+        weakest_first = np.lexsort((challengers, weight[challengers], rank[challengers]))
+        challengers = challengers[weakest_first][::-1]
         strongest = challengers[0]
         is_outweighed = weight[strongest] > _CLEARLY_MORE * held_weight
         may_yield = held_rank < rank[strongest]
         may_yield |= (held_rank == rank[strongest]) & is_open & is_outweighed
-        weakest_first = np.lexsort((held_weight[may_yield], held_rank[may_yield]))
-        self._compete(view, challengers, holders[may_yield][weakest_first], pressure, now_seconds)
+        weakest_holders_first = np.lexsort((held_weight[may_yield], held_rank[may_yield]))
+        self._compete(view, challengers, holders[may_yield][weakest_holders_first], pressure, now_seconds)
 
     def _compete(self, view: Grouped, challengers: Ints, holders: Ints, pressure: Pressure, now_seconds: float) -> None:
         """Let challengers, the strongest first, take the places of holders, the weakest first, while they may."""
@@ -187,12 +195,13 @@ class Places:
         rank, weight, since = records["rank"], records["weight"], records["since"]
         remaining = iter(challengers)
         challenger = next(remaining)
+        # of equal holders, the first by name yields first
         equal_holders = groupby(holders, lambda holder: (rank[holder], weight[holder]))
         for (held_rank, held_weight), group in equal_holders:
             for holder in sorted(group, key=names.__getitem__):
                 challenger_rank, challenger_weight = pressure.rank[challenger], pressure.weight[challenger]
                 if challenger_rank < held_rank:
-                    return
+                    return  # the remaining holders are stronger, the remaining challengers weaker
                 if challenger_rank == held_rank:
                     if not _is_over(since[holder], now_seconds):
                         continue
@@ -215,15 +224,19 @@ class Places:
         has_contested_place = records["placed"] & self.contested[records["pool"]]
         is_away = has_contested_place.copy()
         is_away[view.numbers[holding]] = False
+        # identities that were seen on a node before, and may be there still
         numbers_by_node = {}
         for node, numbers in self._numbers_by_node.items():
             is_kept = is_away if node in nodes else has_contested_place
             numbers_by_node[node] = numbers[is_kept[numbers]]
+        # identities that are on a node now
+        no_numbers = view.numbers[:0]
         rows = np.flatnonzero(holding[view.identity_of_row])
         nodes_of_rows = view.layout.node_numbers[rows]
         for node_number, node in enumerate(view.layout.nodes):
-            present = view.numbers[view.identity_of_row[rows[nodes_of_rows == node_number]]]
-            numbers_by_node[node] = np.concatenate([numbers_by_node.get(node, present[:0]), present])
+            rows_of_node = rows[nodes_of_rows == node_number]
+            present = view.numbers[view.identity_of_row[rows_of_node]]
+            numbers_by_node[node] = np.concatenate([numbers_by_node.get(node, no_numbers), present])
         self._numbers_by_node = {node: numbers for node, numbers in numbers_by_node.items() if len(numbers)}
 
 
