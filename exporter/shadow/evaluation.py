@@ -155,6 +155,7 @@ class _Evaluation:
         grouping = self._grouping_of(joined.columns.layout, limits, overruled)
         effects = _effects(grouping, joined.columns, late)
         evaluated, changes, unevaluated = _count(grouping, effects)
+        # a pool may have a change without an evaluated entity: a throttle that ends, as no limit remains
         changed_pools = {pool for pool, counts in changes.items() if any(counts.values())}
         self._measured |= {pool for pool, count in evaluated.items() if count} | changed_pools
         self._measured |= {(kind, broker) for kind, broker, _ in unevaluated}
@@ -219,13 +220,15 @@ class _Evaluation:
         worse, throttle_ms = effects.worse, np.nan_to_num(effects.throttle_ms)
         rank = effects.ratios + (throttle_ms > 0) * _THROTTLED_RANK + worse * _WORSE_RANK
         with np.errstate(over="ignore"):  # an agent may report any float; infinity stays the greatest
+            # entities that are new since the last snapshot have the last numbers
             rank[: len(self._shown)][self._shown] *= _SHOWN_FACTOR
         numbers = np.flatnonzero((effects.codes == 0) & ~grouping.hidden)
         if len(numbers) > self._max_entities:
-            numbers = numbers[np.argpartition(-rank[numbers], self._max_entities)[: self._max_entities]]
+            highest = np.argpartition(-rank[numbers], self._max_entities)[: self._max_entities]
+            numbers = numbers[highest]
         self._shown = np.zeros(len(rank), np.bool_)
         self._shown[numbers] = True
-        # the last key sorts first: worse before not worse, then changed before kept
+        # lexsort sorts by its last key first: worse before not worse, then changed before kept
         order = np.lexsort((-effects.ratios[numbers], -throttle_ms[numbers], grouping.kept[numbers], ~worse[numbers]))
         numbers = numbers[order]
         throttle_times = _to_seconds(effects.throttle_ms[numbers])
@@ -297,25 +300,22 @@ class _Effects(NamedTuple):
 
 def _effects(grouping: Grouping, columns: Columns, late: AbstractSet[str]) -> _Effects:
     """
-    Return the effects of the shadow's rules now, as Kafka would compute them.
+    Return the effects of the shadow's rules now.
 
-    A rate is violated above its bound, and the throttle time is (rate - bound) / bound x window (`ClientQuotaManager`,
-    `QuotaUtils`). The throttle time of a request quota is one window at most. The throttle time of a byte rate is
-    limited to 31 bits since 4.4; before, its low 32 bits are sent (`KafkaRelease.saturates`). The window is the
-    configured one; a broker's own at an instant is up to one sample shorter or longer.
+    First come the throttle times that Kafka would impose now, then the changes against the quotas in force. In the end,
+    throttle times that the broker reports, or that are unknown, take their places.
     """
     count, rows, number_of_row = len(grouping.entities), grouping.members, grouping.of_members
     limits, pools = grouping.limits, grouping.pool_of
     usages = np.bincount(number_of_row, columns.usage[rows], count).astype(np.float64)
     with np.errstate(all="ignore"):
         ratios = usages / limits
-        times_ms = np.floor((usages - limits) / limits * grouping.windows + 0.5)
-        # an infinite limit, or no usage under a limit of 0, gives NaN: no throttle
-        throttle_ms = _as_sent(np.minimum(np.fmax(times_ms, 0.0), grouping.longest))
+    throttle_ms = _imposed_by_rates(grouping, usages)
     codes = np.zeros(count, np.int8)
     mutation_pools = np.flatnonzero([kind is _MUTATION for kind, _ in grouping.pools])
     mutations = np.isin(pools, mutation_pools)
     if mutations.any():
+        # a mutation quota throttles by tokens, not by its rate: for as long as it takes to pay the debt
         tokens = np.full(count, np.nan)
         tokens[number_of_row] = columns.tokens[rows]
         with np.errstate(all="ignore"):
@@ -328,12 +328,14 @@ def _effects(grouping: Grouping, columns: Columns, late: AbstractSet[str]) -> _E
     codes[mutations & ~grouping.kept & ~raised & (codes == 0)] = _REASON_CODES[UnevaluatedReason.MUTATION]
     changes = baseline.changes(throttle_ms)
     codes[(changes < 0) & (codes == 0)] = _REASON_CODES[UnevaluatedReason.CENSORED]
+    # under an unchanged limit, the broker's own throttle time is the answer
     is_reported = grouping.kept & ~np.isnan(baseline.throttle_ms)
     throttle_ms[is_reported] = baseline.throttle_ms[is_reported]
     # a broker that does not throttle the entity under the stricter limit in force does not under the raised one
     throttle_ms[raised & ~baseline.throttled] = 0.0
     throttle_ms[raised & baseline.throttled & np.isfinite(limits)] = np.nan
     held_back = baseline.throttled & ~grouping.kept & np.isfinite(limits)
+    # of several reasons, the last one here stays
     codes[np.isnan(usages)] = _REASON_CODES[UnevaluatedReason.ABSENT]
     codes[grouping.unclear] = _REASON_CODES[UnevaluatedReason.FINER]
     late_pools = np.flatnonzero([broker in late for _, broker in grouping.pools])
@@ -342,6 +344,22 @@ def _effects(grouping: Grouping, columns: Columns, late: AbstractSet[str]) -> _E
     freed_pools = grouping.freed_pools[columns.held_back[grouping.freed]]
     freed_pools = freed_pools[~np.isin(freed_pools, late_pools)]
     return _Effects(codes, usages, ratios, throttle_ms, baseline.throttle_ms, changes, held_back, freed_pools)
+
+
+def _imposed_by_rates(grouping: Grouping, usages: Floats) -> Floats:
+    """
+    Return the throttle times in ms that Kafka would impose now for usages, by number of the entity.
+
+    A rate is violated above its bound, and the throttle time is (rate - bound) / bound x window (`ClientQuotaManager`,
+    `QuotaUtils`). The throttle time of a request quota is one window at most. The throttle time of a byte rate is
+    limited to 31 bits since 4.4; before, its low 32 bits are sent (`KafkaRelease.saturates`). The window is the
+    configured one; a broker's own at an instant is up to one sample shorter or longer.
+    """
+    limits = grouping.limits
+    with np.errstate(all="ignore"):
+        times_ms = np.floor((usages - limits) / limits * grouping.windows + 0.5)
+        # an infinite limit, or no usage under a limit of 0, gives NaN: no throttle
+        return _as_sent(np.minimum(np.fmax(times_ms, 0.0), grouping.longest))
 
 
 def _as_sent(times_ms: Floats) -> Floats:
@@ -409,22 +427,27 @@ class _Baseline(NamedTuple):
 
         """
         count, rows, number_of_row = len(grouping.entities), grouping.members, grouping.of_members
-        held_back = np.flatnonzero(columns.held_back[rows])
-        held_numbers = number_of_row[held_back]
-        stricter = grouping.in_force[held_back] < grouping.limits[held_numbers]
+        # members are parts of entities; those that the quotas in force throttle, with the numbers of their entities
+        held_members = np.flatnonzero(columns.held_back[rows])
+        held_numbers = number_of_row[held_members]
+        is_stricter = grouping.in_force[held_members] < grouping.limits[held_numbers]
         longest_ms = np.zeros(count)
         with np.errstate(invalid="ignore"):  # one unknown time makes the longest NaN
-            np.maximum.at(longest_ms, held_numbers, columns.throttle_time[rows[held_back]] * 1000)
+            np.maximum.at(longest_ms, held_numbers, columns.throttle_time[rows[held_members]] * 1000)
+        # where the broker reports no time under an unchanged limit, the time that Kafka would impose
         unmeasured = grouping.kept & np.isnan(longest_ms)
         longest_ms[unmeasured] = shadow_ms[unmeasured]
+        # under an unchanged mutation quota, the tokens may show a throttle that no request throttle refers to
         mutation_numbers = number_of_row[mutations]
         kept_numbers = mutation_numbers[grouping.kept[mutation_numbers]]
         longest_ms[kept_numbers] = np.fmax(longest_ms[kept_numbers], shadow_ms[kept_numbers])
+        # members with usage and without a throttle, of entities that the shadow throttles
         throttled_members = np.flatnonzero(shadow_ms[number_of_row] > 0)
         throttled_rows = rows[throttled_members]
         free_members = throttled_members[(columns.usage[throttled_rows] > 0) & ~columns.held_back[throttled_rows]]
 
         def mask_of(numbers: Rows) -> Mask:
+            """Return the mask by number of the entities with these numbers."""
             mask = np.zeros(count, np.bool_)
             mask[numbers] = True
             return mask
@@ -433,8 +456,8 @@ class _Baseline(NamedTuple):
             grouping=grouping,
             throttle_ms=longest_ms,
             throttled=mask_of(held_numbers),
-            stricter=mask_of(held_numbers[stricter]),
-            looser=mask_of(held_numbers[~stricter]),
+            stricter=mask_of(held_numbers[is_stricter]),
+            looser=mask_of(held_numbers[~is_stricter]),
             free=mask_of(number_of_row[free_members]),
         )
 
@@ -448,11 +471,13 @@ class _Baseline(NamedTuple):
         """
         grouping, limits = self.grouping, self.grouping.limits
         changes = np.zeros(len(limits), np.int8)
-        over = shadow_ms > 0
-        changes[over & (self.free | ~self.throttled)] = _CHANGE_CODES[ThrottleChange.NEW]
-        mixed = self.stricter & ~self.looser & ~(over & self.free)
-        changes[mixed] = -1
-        changes[mixed & over & (grouping.sums > limits)] = _CHANGE_CODES[ThrottleChange.LONGER]
+        # of several assignments to an entity, the last one stays
+        is_over = shadow_ms > 0
+        changes[is_over & (self.free | ~self.throttled)] = _CHANGE_CODES[ThrottleChange.NEW]
+        is_censored = self.stricter & ~self.looser & ~(is_over & self.free)
+        changes[is_censored] = -1
+        # certain only if the limits in force of all parts together exceed the shadow's
+        changes[is_censored & is_over & (grouping.sums > limits)] = _CHANGE_CODES[ThrottleChange.LONGER]
         changes[self.looser] = _CHANGE_CODES[ThrottleChange.LONGER]
         raised = grouping.raised
         changes[raised] = np.where(self.throttled[raised], _CHANGE_CODES[ThrottleChange.SHORTER], 0)
@@ -480,6 +505,7 @@ def _count(grouping: Grouping, effects: _Effects) -> _Counts:
         cells = grouping.pool_of * code_count + codes_of_entities
         return np.bincount(cells[mask], minlength=pool_count * code_count).reshape(pool_count, code_count)
 
+    # code 0 is for evaluated entities, the others for reasons; divided rows have no entity, and are counted by row
     by_code = counts_of(codes, codes >= 0, 1 + len(_REASONS))
     by_code[:, _REASON_CODES[UnevaluatedReason.FINER]] += np.bincount(grouping.divided, minlength=pool_count)
     evaluated = Counter(dict(zip(grouping.pools, by_code[:, 0].tolist(), strict=True)))

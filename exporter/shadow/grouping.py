@@ -62,6 +62,7 @@ class Completions:
         self._name_without_rule = unnamed(*tables)
         self._paired = defaultdict[tuple[int, str], set[str]](set)
         """Names in the other place of rules for a pair, by place (user or client-id) and name."""
+        # rules that have a name, and no name or a default in the other place
         rules_by_name = defaultdict[tuple[int, str], set[object]](set)
         for table_number, table in enumerate(tables):
             for entity in table:
@@ -95,7 +96,9 @@ class Completions:
         """Yield the names for the other place beside a name."""
         paired = self._paired.get((place, name), set())
         yield from paired
-        for names in self._alike[1 - place]:
+        other_place = 1 - place
+        for names in self._alike[other_place]:
+            # the first of them that was not yielded above stands for all
             yield from islice((candidate for candidate in names if candidate not in paired), 1)
         yield self._name_without_rule
 
@@ -104,7 +107,7 @@ class Grouping:
     """
     Groups the rows of successive layouts by the entities of a shadow, while no rule changes.
 
-    Each row is resolved once; `follow` resolves the new rows of a layout. Entities have lasting numbers, and the
+    Each row is resolved once; `move_to` resolves the new rows of a layout. Entities have lasting numbers, and the
     attributes "by number" are in that order.
 
     Args:
@@ -125,6 +128,7 @@ class Grouping:
         overruled: AbstractSet[str] = frozenset(),
     ) -> None:
         self._overruled = overruled
+        # the rules in force
         self.enforced = {kind: limits.rules.get(kind, NO_RULES) for kind in QuotaType}
         self.rules = rules
         self._shadow_limits = Limits(rules=rules, nodes=limits.nodes, read_at=0.0)
@@ -191,10 +195,12 @@ class Grouping:
         numbers[new_rows] = [self._number(entity) for entity in layout.entities[new_rows]]
         same_names = layout.carry(self._has_same_names, self.layout, fill=False).copy()
         same_names[new_rows] = [
+            # a mark instead of a number is below 0
             number >= 0 and _names(self.entities[number]) == _names(entity)
             for number, entity in zip(numbers[new_rows].tolist(), layout.entities[new_rows], strict=True)
         ]
         self.layout, self._number_of_row, self._has_same_names = layout, fixed(numbers), fixed(same_names)
+        # the new rows may have added entities at the end
         new_constants = [self._constants_of(entity) for entity in self.entities[len(self.limits) :]]
         self._constants = np.hstack([self._constants, np.array(new_constants, np.float64).reshape(-1, 4).T])
         self.limits, self.windows, self.longest, hidden = self._constants
@@ -202,7 +208,7 @@ class Grouping:
         self.pools = [(kind, node) for kind in TYPES for node in layout.nodes]
         self.members = np.flatnonzero(numbers >= 0)
         self.of_members = numbers[self.members]
-        pools = layout.types.astype(np.intp) * len(layout.nodes) + layout.node_numbers
+        pools = layout.types.astype(np.intp) * len(layout.nodes) + layout.node_numbers  # of each row, in `self.pools`
         self.pool_of = np.full(len(self.entities), -1)
         self.pool_of[self.of_members] = pools[self.members]
         self.in_force = np.nan_to_num(layout.limits[self.members], nan=inf, posinf=inf)
@@ -269,7 +275,7 @@ class Grouping:
         if all(names):
             tags = rules.metric_tags(*names)
             return _UNLIMITED if rules.bound_of(*tags) is None else tags
-        # other requests than these are measured under tags of their own
+        # the sample requests that the rules in force measure in this row; others have tags of their own
         requests = [
             request for request in self._completions[kind].requests(names) if enforced.metric_tags(*request) == names
         ]
@@ -286,13 +292,15 @@ class Grouping:
         if len(divided) > _MOST_EXAMINED:
             return True
         rules, enforced = self.rules[kind], self.enforced[kind]
+        user, client_id = tags
         for names in divided:
             # a row of all users can have requests of this user, and a row of a user requests of this client-id
             requests: Iterable[Names] = ()
+            row_user, row_client_id = names
             if names == tags:
                 requests = self._completions[kind].requests(names)
-            elif bool(names[0]) != bool(tags[0]):
-                requests = [(names[0] or tags[0], names[1] or tags[1])]
+            elif bool(row_user) != bool(user):
+                requests = [(row_user or user, row_client_id or client_id)]
             for request in requests:
                 if enforced.metric_tags(*request) == names and rules.metric_tags(*request) == tags:
                     return True
