@@ -99,17 +99,18 @@ class Layout:
         """
         additions = sorted(added, key=order) if places is None else list(added)
         places = self.places(additions) if places is None else places
-        places = places - np.searchsorted(removed, places)
         remaining = np.delete(np.arange(len(self)), removed)
-        entities = np.insert(self.entities[remaining], places, _objects(additions))
-        layout = Layout(entities, self, np.insert(remaining, places, -1))
+        places_in_remaining = places - np.searchsorted(removed, places)
+        entities = np.insert(self.entities[remaining], places_in_remaining, _objects(additions))
+        layout = Layout(entities, self, np.insert(remaining, places_in_remaining, -1))
+        # what this layout has computed, in its `__dict__`, is patched; all else is computed when it is needed
         if "node_numbers" in self.__dict__:
             brokers = (entity.broker for entity in additions)
             layout.nodes = tuple(dict.fromkeys((*self.nodes, *brokers)))
         for name, derived in _DERIVED.items():
             if name in self.__dict__:
                 values = derived.values(layout, additions)
-                patched = np.insert(getattr(self, name)[remaining], places, values)
+                patched = np.insert(getattr(self, name)[remaining], places_in_remaining, values)
                 layout.__dict__[name] = fixed(patched)
         if "node_numbers" in layout.__dict__:
             nodes_with_entities = np.count_nonzero(np.bincount(layout.node_numbers))
@@ -125,6 +126,7 @@ class Layout:
         for row, entity in limited.items():
             entities[row] = entity
         layout = Layout(entities, self, np.arange(len(self)))
+        # what does not depend on limits, as far as it was computed
         for name in ("serials", "types", "name_bytes", "stand_ins", "nodes", "node_numbers"):
             if name in self.__dict__:
                 layout.__dict__[name] = self.__dict__[name]
@@ -145,7 +147,7 @@ class Layout:
             rows = np.full(len(self), -1)
             if serials.size:
                 places = np.searchsorted(serials, self.serials)
-                places = places.clip(max=serials.size - 1)
+                places = places.clip(max=serials.size - 1)  # a serial above all others has no place
                 matches = serials[places] == self.serials
                 rows[matches] = row_of_serial[places[matches]]
             cached = self._rows[layout] = fixed(rows)
@@ -154,7 +156,7 @@ class Layout:
     def unchanged_in(self, layout: Layout) -> Rows:
         """Return the rows as ``rows_in`` does, but -1 also for an entity that has another rule or limit there."""
         rows = self.rows_in(layout)
-        entities = np.append(layout.entities, [None])[rows]
+        entities = np.append(layout.entities, [None])[rows]  # None for a row of -1
         unchanged = np.fromiter(map(is_, self.entities, entities), np.bool_, len(self))
         return np.where(unchanged, rows, -1)
 
@@ -193,8 +195,8 @@ class Layout:
     @cached_property
     def own(self) -> slice:
         """The rows of Kafka's own quotas."""
-        tagged = bisect_left(self.entities, x=1, key=lambda entity: entity.tags is not None)
-        return slice(0, tagged)
+        first_tagged = bisect_left(self.entities, x=True, key=lambda entity: entity.tags is not None)
+        return slice(0, first_tagged)
 
     @cached_property
     def tagged(self) -> slice:

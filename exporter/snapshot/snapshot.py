@@ -289,7 +289,7 @@ class Peaks:
     burst_used: Floats
     """Maxima of ``Columns.burst_used``, as ``utilization``."""
     delay_queue_size: Mapping[tuple[str, QuotaType], float]
-    """By broker and quota type."""
+    """The longest delay queues by broker and quota type."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -450,8 +450,9 @@ class Snapshot(OwnHealth):
         if limits is None:
             return ()
         failed = (setting.removeprefix(SETTINGS_OF) for setting in limits.missing if setting.startswith(SETTINGS_OF))
-        brokers = {node.broker for node in self.nodes}
-        return tuple(sorted({*limits.nodes, *limits.releases, *failed} - brokers, key=lambda node: (len(node), node)))
+        brokers_read = {node.broker for node in self.nodes}
+        brokers_not_read = {*limits.nodes, *limits.releases, *failed} - brokers_read
+        return tuple(sorted(brokers_not_read, key=lambda node: (len(node), node)))  # 2 before 10
 
     @property
     def enforcing_brokers(self) -> frozenset[str]:
@@ -485,6 +486,7 @@ class Snapshot(OwnHealth):
         would throttle it longest, then from the one with the highest utilization.
         """
         usages = [usage for shadow in self.shadows for usage in shadow.entities]
+        # of usages of the same place, the last one stays
         usages.sort(key=lambda usage: (usage.worse, usage.throttle_time_seconds or 0.0, usage.pressure or 0.0))
         return {place_of(usage.entity): usage for usage in usages}
 

@@ -102,4 +102,4 @@ class Sold:
 
 
 SoldBy: TypeAlias = Mapping[tuple[QuotaType, str], Sold]
-"""By quota type and broker."""
+"""What is sold, by quota type and broker."""

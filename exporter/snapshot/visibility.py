@@ -81,6 +81,7 @@ class Visibility:
                 for node in self.measuring(quota_type)
                 if node.overruled or node.coverage is None or not node.coverage.would_show(quota_type, kind)
             )
+            # the active controller, if it is not read
             limits, nodes = self._limits, {node.broker for node in self._nodes}
             leader = None if limits is None else limits.active_controller
             if quota_type is _MUTATION and leader is not None and not self._controllers and leader not in nodes:
@@ -132,9 +133,8 @@ class Visibility:
         else:
             kinds = {(kind, EntityKind.of_rule(rule)) for kind, rules in limits.rules.items() for rule in rules}
         nodes = self._nodes
-        return (
-            bool(nodes) and not any(self.hidden_on(*rule) for rule in kinds) and not any(map(throttled_unseen, nodes))
-        )
+        may_hide_clients = any(self.hidden_on(quota_type, kind) for quota_type, kind in kinds)
+        return bool(nodes) and not may_hide_clients and not any(map(throttled_unseen, nodes))
 
     def shows_clients(self, node: NodeUsage) -> bool | None:
         """
@@ -183,6 +183,6 @@ def throttled_unseen(node: NodeUsage) -> Mapping[QuotaType, float]:
 
 def throttled_before(node: NodeUsage) -> bool:
     """Return whether the node delayed a response or refused a request over a quota since it was started."""
-    return any(seconds > 0 for seconds in node.by_name(REQUEST_THROTTLED_SECONDS).values()) or any(
-        count > 0 for count in node.by_name(THROTTLING_ERRORS).values()
-    )
+    throttled_seconds = node.by_name(REQUEST_THROTTLED_SECONDS).values()
+    refusals = node.by_name(THROTTLING_ERRORS).values()
+    return any(seconds > 0 for seconds in throttled_seconds) or any(count > 0 for count in refusals)
