@@ -125,7 +125,7 @@ class Collection:
             if loop.time() - run.began > self._max_age_seconds:
                 run.expired.set()  # numbers of that age would be no answer
                 await asyncio.wait({run.task})
-            run = self._run
+            run = self._run  # another request may have begun one meanwhile
         if run is None or run.task.done():
             run = self._run = self._begin(max(self._patience_seconds, timeout_seconds))
         can_wait_for_end = loop.time() + timeout_seconds >= run.ends
@@ -137,6 +137,7 @@ class Collection:
         async with self._placing:
             if run.task.done():
                 return run.task.result()
+            # the time of this request is over, the collection is not: it gets what was read so far
             return self._make_snapshot(self._reads.so_far(), over=False)
 
     def configure(  # noqa: PLR0913, PLR0917 - as the class

@@ -107,10 +107,13 @@ class _SourceReads:
         self._source = source
         self._clock = clock
         self.task: asyncio.Task[None] | None = None
+        """The read under way, or the last one."""
         self.begun = 0.0
+        """Time at which this read began."""
         self.took = 0.0
         """Seconds that the last read took."""
         self._last: SourceRead | None = None
+        """The result of the last complete read, also if it failed."""
         self._last_asked = 0.0
         """Time at which the last complete read began, by the clock of ages."""
 
@@ -126,14 +129,18 @@ class _SourceReads:
         return None if is_old else self._last
 
     def result(self, patience_seconds: float) -> SourceRead:
-        """Return the result of the last complete read, or a failure if that is too old to be shown."""
+        """
+        Return the result of the last complete read, or a failure if that is too old to be shown.
+
+        While a read is under way, the result says whether that may still answer within ``patience_seconds``.
+        """
         waited_seconds = asyncio.get_running_loop().time() - self.begun
         result = self.recent
         if result is None:
             result = self._failure(self._no_answer(waited_seconds), waited_seconds)
         if self.task is None or self.task.done():
             return result
-        pending = max(waited_seconds, self.took) < patience_seconds
+        pending = max(waited_seconds, self.took) < patience_seconds  # if it takes as long as the last one
         health = replace(result.health, pending=pending, late=result.health.up and not pending)
         return replace(result, health=health)
 

@@ -97,7 +97,7 @@ class PeakKeeper:
         Call it once for each snapshot, with steady times.
         """
         part = int(now_seconds // (self.window_seconds / _PARTS))
-        for _ in range(min(part - self._part, _PARTS + 1)):
+        for _ in range(min(part - self._part, _PARTS + 1)):  # after so many turns, all values are forgotten
             self._utilization.turn()
             self._burst_used.turn()
             self._queues = [{}, *self._queues[:_PARTS]]
@@ -151,7 +151,7 @@ class _Window:
         self._parts = np.roll(self._parts, 1, axis=0)
         self._parts[0] = np.nan
         is_kept: NDArray[np.bool_] = np.logical_or.reduce(np.isfinite(self._parts))
-        is_kept[self._places_of_rows[self._rows]] = True
+        is_kept[self._places_of_rows[self._rows]] = True  # entities that have not left
         if 4 * is_kept.sum() < 3 * len(is_kept):  # a few more are not worth the work
             serials = compress(self._places, is_kept.tolist())
             self._places = {serial: place for place, serial in enumerate(serials)}
