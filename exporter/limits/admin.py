@@ -98,10 +98,15 @@ class AdminLimits:
         self._calls = BlockingCalls("quotascope-admin", LimitsError)
         self._cluster_id: str | None = None
         self._nodes: dict[str, NodeSettings] = {}
+        """The last known settings of each broker, by id."""
         self._brokers: list[int] = []
+        """Ids of the brokers at the last read."""
         self._controller: int | None = None
+        """The active controller at the last read, if the cluster is in ZooKeeper mode."""
         self._releases: dict[str, ReleaseRange] = {}
+        """The last known releases of each broker, by id."""
         self._patience_seconds = inf
+        """Longest wait of this read for a broker that does not answer."""
         self._has_read = False
 
     async def read(self) -> Limits:
@@ -120,6 +125,11 @@ class AdminLimits:
         await self._calls.close(self._admin.close)
 
     def _read(self) -> Limits:
+        """
+        Return the limits as configured now, read in a thread that may block.
+
+        Only the quotas are essential. Anything else that cannot be read is in ``Limits.missing``.
+        """
         quotas = self._admin.describe_quotas()
         missing: dict[str, str] = {}
         with _recorded_in(missing, "settings of the brokers"):
@@ -129,6 +139,7 @@ class AdminLimits:
         leader = None
         with _recorded_in(missing, "the active controller"):
             leader = self._admin.describe_quorum_leader()
+        # only in ZooKeeper mode, the controller in Kafka's answer about the cluster is the active one
         if leader is None and any(release.zookeeper for release in self._releases.values()):
             leader = self._controller
         return Limits(
@@ -216,7 +227,7 @@ def connection_limits_of(quotas: Iterable[ConfiguredQuota]) -> Mapping[str, floa
 def settings_of(settings: BrokerSettings) -> NodeSettings:
     """Return the part of a broker's settings that the exporter uses."""
     rates = settings.rates
-    start, end = "listener.name.", f".{CONNECTION_RATE}"
+    prefix, suffix = "listener.name.", f".{CONNECTION_RATE}"
     own_rate = rates.get(CONNECTION_RATE)
     return NodeSettings(
         request_capacity_threads=float(settings.num_io_threads + settings.num_network_threads),
@@ -227,9 +238,9 @@ def settings_of(settings: BrokerSettings) -> NodeSettings:
         quota_callback_class=settings.client_quota_callback_class,
         connection_limit=None if own_rate is None else float(own_rate),
         listener_connection_limits={
-            key.removeprefix(start).removesuffix(end): float(rate)
+            key.removeprefix(prefix).removesuffix(suffix): float(rate)
             for key, rate in rates.items()
-            if key.startswith(start) and key.endswith(end)
+            if key.startswith(prefix) and key.endswith(suffix)
         },
         replication_limits=_by_direction(ReplicationQuotaType, rates),
         replication_origins={
@@ -244,6 +255,7 @@ def settings_of(settings: BrokerSettings) -> NodeSettings:
 def _by_direction(
     kinds: Iterable[ReplicationQuotaType | RLMQuotaType], rates: Mapping[str, int]
 ) -> Mapping[str, float]:
+    """Return the limits of some quota types by their label ``direction``, without types that have no limit."""
     return {kind.label: float(rates[kind.rate_key]) for kind in kinds if kind.rate_key in rates}
 
 

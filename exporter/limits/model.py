@@ -98,7 +98,7 @@ class Limits:
         """
         releases = [self.releases[node_id]] if node_id in self.releases else self.releases.values()
         oldest = [release.oldest for release in releases]
-        return not oldest or not all(release is not None and release.forgets_removed_rules for release in oldest)
+        return not oldest or any(release is None or not release.forgets_removed_rules for release in oldest)
 
     def after(self, previous: Limits) -> Limits:
         """

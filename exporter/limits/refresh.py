@@ -122,6 +122,7 @@ class LimitsRefresh:
             self.settled.set()
 
     def _succeeded(self, limits: Limits) -> None:
+        """Keep limits that were read, log and count the changes since the last ones, and set ``health``."""
         previous = self.limits
         if previous is not None and len({previous.cluster_id, limits.cluster_id} - {None}) > 1:
             previous = None  # a reload named another cluster, whose limits are no changes
@@ -155,6 +156,7 @@ class LimitsRefresh:
         )
 
     def _failed(self, error: LimitsError) -> None:
+        """Log that the limits could not be read, and set ``health``; the last limits stay."""
         self._failures.fails(str(error), last_ones_kept=self.limits is not None)
         self.health = replace(
             self.health,
@@ -175,6 +177,7 @@ def _changes(old: Limits, new: Limits) -> Iterator[_Change]:
 
 
 def _differences(prefix: str, key: str, old: Mapping[_Key, float], new: Mapping[_Key, float]) -> Iterator[_Change]:
+    """Yield the differences between the limits of one quota key; ``prefix`` is written before each entity."""
     if old is new:
         return
     for entity in {**old, **new}:
