@@ -17,8 +17,7 @@ _WEB_PAGE: Final = "this is a web page, not metrics: the usual path of a Prometh
 _SIGN_IN: Final = re.compile(rb"type\s*=\s*[\"']?password|sign[ -]?in|log[ -]?in\b", re.IGNORECASE)
 _JSON: Final = (
     "this is JSON, not Prometheus text: a Jolokia agent is a source of dialect jolokia, and its usual path is "
-    "/jolokia; "
-    "the usual path of a Prometheus agent is /metrics"
+    "/jolokia; the usual path of a Prometheus agent is /metrics"
 )
 _QUOTED_NAME: Final = re.compile(rb'\{"(?:[^"\\]|\\.)*"[ \t]*[,}]')
 _QUOTED: Final = (
@@ -47,24 +46,21 @@ _FOREIGN: Final = (
         ("kminion_",),
         (
             "this is kminion, which reports topics and consumer groups, not quotas: quotascope needs the agent in "
-            "each broker "
-            "(jmx_exporter, Jolokia or Strimzi's metrics-reporter)"
+            "each broker (jmx_exporter, Jolokia or Strimzi's metrics-reporter)"
         ),
     ),
     (
         ("kafka_exporter_build_info", "kafka_brokers", "kafka_broker_info{"),
         (
             "this is kafka_exporter, which reports topics and consumer groups, not quotas: quotascope needs the "
-            "agent in each broker "
-            "(jmx_exporter, Jolokia or Strimzi's metrics-reporter)"
+            "agent in each broker (jmx_exporter, Jolokia or Strimzi's metrics-reporter)"
         ),
     ),
     (
         ("node_exporter_build_info", "node_cpu_seconds_total{", "node_uname_info{"),
         (
             "this is node_exporter, which reports the machine, not Kafka: quotascope needs the agent in each "
-            "broker, which has another "
-            "port (on Amazon MSK 11001 instead of 11002)"
+            "broker, which has another port (on Amazon MSK 11001 instead of 11002)"
         ),
     ),
     (

@@ -39,14 +39,20 @@ class Body:
     """The bytes of one answer that is being read, or decoded."""
 
     def __init__(self, *, doubtful: bool) -> None:
-        self.length = self.greatest = 0
+        self.length = 0
+        """Bytes that it has now."""
+        self.greatest = 0
+        """Most bytes that it has had."""
         self.give_way: Callable[[], None] = _nothing
         """Callback that ends the read of this body."""
         self.doubtful = doubtful
         """True if the last answer of its source could not be used."""
         self.gave_way = False
+        """True if its read was ended for others."""
         self.complete = False
+        """True if all of it has arrived; then it is only decoded."""
         self.turn_since = 0.0
+        """Time at which it got the turn, by the event loop's clock."""
 
 
 def _nothing() -> None:
@@ -76,20 +82,20 @@ class Budget:
         """Wait until a body may have this length. Raises ``SourceUnreadable`` when it has to give way."""
         loop = asyncio.get_running_loop()
         while not body.gave_way:
-            room = self._most // 2 if body.doubtful else self._most
-            if body is self._turn or self._used + length - body.length <= room:
-                self._used += length - body.length
+            max_used = self._most // 2 if body.doubtful else self._most
+            used = self._used + length - body.length
+            if body is self._turn or used <= max_used:
+                self._used = used
                 body.length = length
                 body.greatest = max(body.greatest, length)
                 return
-            if self._turn is None:
+            if self._turn is None:  # it gets the turn, with which it may be longer
                 self._turn, body.turn_since = body, loop.time()
                 continue
             await self._wait(body, loop)
         raise SourceUnreadable(
             f"the answers of all sources are longer than {self._most / MEBIBYTE:g} MiB together, and this one is "
-            "long or slow: it is read "
-            "again next time; is this a metrics agent?"
+            "long or slow: it is read again next time; is this a metrics agent?"
         )
 
     @asynccontextmanager
@@ -110,6 +116,7 @@ class Budget:
             room: asyncio.Future[None] = loop.create_future()
             self._doubtful_waiting.append(room)
             await asyncio.wait({room}, timeout=remaining_seconds)
+        # the body before may still be read, but its time is over
         self._doubtful, self._doubtful_since = body, loop.time()
         try:
             yield
@@ -144,6 +151,7 @@ class Budget:
         done, _ = await asyncio.wait({room}, timeout=None if holder.complete else remaining_seconds)
         if done:
             return
+        # no room in time: the body with the turn gives way, if it still has it
         self._waiting = [entry for entry in self._waiting if entry[1] is not room]
         if holder is self._turn and not holder.complete:
             holder.gave_way = True
@@ -190,6 +198,7 @@ class Decoding:
                     room.set_result(None)
 
     def _has_room(self, cost: int) -> bool:
+        """Return whether an answer of a cost may be decoded now."""
         if cost > SMALL_COST:
             return not self._large_is_decoded
         return self._small_cost + cost <= self._most_small

@@ -180,7 +180,7 @@ def _node_column(name: str, labels: Mapping[str, str], errors: str) -> BeanColum
     attribute_of_load, ending = _LOAD_BEANS[match[1]], match[2]
     properties = {"type": attribute_of_load.type, **attribute_of_load.fixed, **labels}
     if (quantile := properties.pop("quantile", None)) is not None:
-        attribute = f"{_QUANTILES.get(quantile)}thPercentile"
+        attribute = f"{_QUANTILES.get(quantile)}thPercentile"  # `wanted` leaves out other percentiles
     elif ending == "oneminuterate":
         attribute = "OneMinuteRate"
     else:
@@ -230,6 +230,7 @@ def own_labels(name: str) -> frozenset[str]:
 def own_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
     """Return the column of a metric that quotascope's rules make; None for any other metric."""
     own_names = _NAMES_BY_FAMILY.get(name, ())
+    # constant labels, such as the quota type, distinguish the attributes that share a family
     own_name = next((own_name for own_name in own_names if own_name.constants.items() <= labels.items()), None)
     if own_name is None:
         return None
@@ -256,11 +257,11 @@ def own_plan(name: str, labels: Collection[str]) -> Plan | None:
     """
     names = _NAMES_BY_FAMILY.get(name, [])
     types = {own_name.constants.get(_QUOTA_TYPE, ""): own_name.attribute.type for own_name in names}
-    if len(types) < len(names):
+    if len(types) < len(names):  # two attributes have the same quota type
         return None
     for own_name in names:
         attribute = own_name.attribute
-        if attribute.quota_type is None or attribute.open or attribute.fixed:
+        if attribute.quota_type is None or attribute.open or attribute.fixed:  # not about an entity of Kafka's quotas
             return None
         if own_name.properties != names[0].properties or own_name.constants.keys() - {_QUOTA_TYPE}:
             return None
@@ -303,6 +304,7 @@ _2_0_0_ERRORS: Final = "kafka_network_requestmetrics_errors_total"
 
 
 def _2_0_0_node_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
+    """Return the column of a metric about a node as kafka_2_0_0 names it; None for any other."""
     return _node_column(name, labels, _2_0_0_ERRORS)
 
 
@@ -473,8 +475,7 @@ STRIMZI: Final = TextDialect(
     node_column_of=_strimzi_column,
     advice="the operator's default allowlist has no quota metrics: add "
     f"kafka_server_({'|'.join(quota_type.group.lower() for quota_type in QuotaType)})_.* to the allowList of "
-    "metricsConfig; "
-    "is it a jmx_exporter with lowercaseOutputName instead, check its rules and filters",
+    "metricsConfig; is it a jmx_exporter with lowercaseOutputName instead, check its rules and filters",
 )
 
 
@@ -488,6 +489,7 @@ _CONFLUENT_ERRORS: Final = "kafka_network_requestmetrics_errorspersec"
 
 
 def _confluent_node_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
+    """Return the column of a metric about a node as Confluent's rules name it; None for any other."""
     return _node_column(name, labels, _CONFLUENT_ERRORS)
 
 
@@ -561,6 +563,7 @@ def _is_from_jmx_exporter(page: str) -> bool:
     if '="\\"' not in page:
         return False
     lines = (line for line in page.split("\n") if line.startswith(_QUOTAS_LOWER))
+    # users and client-ids without the escapes of the text format
     values = {value.replace(r"\"", '"').replace(r"\\", "\\") for line in lines for value in _CLIENT_VALUE.findall(line)}
     return any(value.startswith('"') for value in values) and all(map(_is_as_in_java, values))
 

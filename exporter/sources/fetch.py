@@ -88,12 +88,23 @@ class HttpFetch:
     async def _whole(
         self, url: URL, body: bytes | None, shortening: Shortening | None, held: Body, deadline: float
     ) -> bytearray:
+        """
+        Return the body of an answer. Raises ``SourceError``, whatever fails.
+
+        Args:
+            url: The address to ask.
+            body: The body to send by POST; None for a GET.
+            shortening: Makes an answer that is too long shorter; None to refuse it.
+            held: The answer's part of the budget of all answers.
+            deadline: Time until which the answer must be complete, by the event loop's clock.
+
+        """
         try:
             async with asyncio.timeout_at(deadline):
                 try:
                     return await self._once(url, body, shortening, held)
                 except aiohttp.ClientConnectorError:
-                    raise
+                    raise  # no connection could be opened, which a second attempt would not change
                 except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
                     if held.gave_way:
                         raise
@@ -117,6 +128,7 @@ class HttpFetch:
             await session.close()
 
     async def _once(self, url: URL, body: bytes | None, shortening: Shortening | None, held: Body) -> bytearray:
+        """Send one request, and return the body of its answer. The arguments are those of ``_whole``."""
         if self._closed:
             raise SourceUnreachable("it is no longer a source")
         if self._session is None:
@@ -149,6 +161,12 @@ class HttpFetch:
         return self._peer.reason(content)
 
     async def _bounded(self, response: aiohttp.ClientResponse, shortening: Shortening | None, held: Body) -> bytearray:
+        """
+        Return the unpacked body of an answer, shortened if it is too long.
+
+        It grows piece by piece, and each piece waits for its room in the budget. Raises ``AnswerTooLong`` if it cannot
+        be made shorter.
+        """
         body, max_bytes, bytes_taken = bytearray(), self._target.max_bytes, 0
         encoding = response.headers.get("Content-Encoding", "")
         unpacker = Unpacker("" if encoding == self._peer.packed_as else encoding)
@@ -167,12 +185,12 @@ class HttpFetch:
                         if shortening is None or bytes_taken > _MOST_TAKEN * max_bytes:
                             raise too_long(max_bytes, self._hint)
                         await asyncio.wrap_future(ANSWERS.submit(shortening.shorten, body))
-                        if shortening.enough:
+                        if shortening.enough:  # the rest would be left out
                             response.close()
                             return body
                         if len(body) > _ROOM_AFTER * max_bytes:
                             raise too_long(max_bytes, self._hint)
-                    await asyncio.sleep(0)
+                    await asyncio.sleep(0)  # other tasks get their turn
         unpacker.check_complete()
         return body
 

@@ -88,13 +88,14 @@ class _Beans:
         group = self._types[type_text] if type_text in self._types else self._type_of(type_text)
         if group is None:
             return None
+        # the values of the bean's properties: the type takes the place of its label's value, or is added
         properties = values
-        if group != type_text:  # the type takes the place of its label's value, or is added if there is no such label
+        if group != type_text:
             rest = values[index + 1 :] if self._plan.type_label else values[index:]
             properties = (*values[:index], group, *rest)
         pairs = tuple(zip(self._keys, properties, strict=True))
         kind: Hashable = group
-        if "" in properties and not self._plan.keeps_empty:
+        if "" in properties and not self._plan.keeps_empty:  # the bean lacks these properties, so its kind is another
             pairs = tuple((key, value) for key, value in pairs if value)
             kind = group, *(key for key, _ in pairs)
         bean: Bean = tuple.__new__(Bean, (SERVER, pairs))  # faster than Bean(): a first page has tens of thousands
@@ -168,7 +169,7 @@ class _Form:
         if bean_and_kind is None or len(self._kinds) >= _MOST_KINDS:
             return
         bean, kind_of_bean = bean_and_kind
-        if bean != column.bean or column.mapped is None:
+        if bean != column.bean or column.mapped is None:  # the plan does not lead to the bean that reading in full did
             return
         self._kinds[self._key(parts, kind_of_bean)] = _Kind(column.attribute, column.mapped, factor)
         if self.is_simple and factor == 1.0:
@@ -267,7 +268,7 @@ class Forms:
             if meaning is None:
                 return column
             indexes = {label: 2 * number + 1 for number, label in enumerate(meaning.labels)}
-            if len(parts) != 2 * len(indexes) + 1:
+            if len(parts) != 2 * len(indexes) + 1:  # the parts are not one value for each label
                 return column
             beans = self._beans.setdefault(meaning.plan.identity, _Beans(meaning.plan))
             if len(self._forms) >= _MOST_FORMS:

@@ -67,14 +67,15 @@ class ReadRequest:
 
 
 def _reads_by_type() -> Iterator[ReadRequest]:
+    """Yield one read for each pattern of MBeans that an attribute of the mapping has."""
     by_pattern: dict[str, list[Attribute]] = {}
     for attribute in ATTRIBUTES:
         # mostly patterns, even for single beans: a pattern without a match costs nothing
         by_pattern.setdefault(attribute.pattern, []).append(attribute)
     for pattern, attributes in by_pattern.items():
         # all attributes of quota beans are wanted; naming them would save no byte
-        all_of_it = any(attribute.quota_type for attribute in attributes)
-        names = {} if all_of_it else dict.fromkeys(attribute.name for attribute in attributes)
+        is_quota_bean = any(attribute.quota_type for attribute in attributes)
+        names = {} if is_quota_bean else dict.fromkeys(attribute.name for attribute in attributes)
         yield ReadRequest(pattern, tuple(names), attributes[0].optional)
 
 
@@ -104,13 +105,13 @@ as it takes to read a tenth of them. Going by attributes it looks once, and the 
 @cache
 def bulk_request(requests: Sequence[ReadRequest] = REQUESTS) -> bytes:
     """Return the body of one POST for all of these reads."""
-    return json.dumps(
-        [
-            {"type": "read", "mbean": request.pattern}
-            | ({"attribute": list(request.attributes)} if request.attributes else {})
-            for request in requests
-        ]
-    ).encode()
+    items: list[dict[str, object]] = []
+    for request in requests:
+        item: dict[str, object] = {"type": "read", "mbean": request.pattern}
+        if request.attributes:
+            item["attribute"] = list(request.attributes)
+        items.append(item)
+    return json.dumps(items).encode()
 
 
 def numbers_in(
@@ -119,21 +120,22 @@ def numbers_in(
     """
     Return the attributes of MBeans that are in an answer, and the numbers of all, one MBean after the other.
 
-    A pattern that matches no MBean is nothing special: a broker has no controller's
-    beans. Where ``names`` are given, short names stand for long ones. A ``bytearray`` is used up. Raises
-    ``SourceUnreadable`` and ``SourceDenied``.
+    A pattern may match no MBean: a broker has no beans of a controller. With ``names``, short names stand for long
+    ones. A ``bytearray`` is used up. Raises ``SourceUnreadable`` and ``SourceDenied``.
     """
     keys: list[Key] = []
     values: list[object] = []
     for request, item in zip(requests, _items(answer, len(requests)), strict=True):
         beans = _beans(request, item)
-        short = beans if names is None or max(map(len, beans), default=0) < LONG else map(names.short, beans)
-        keys += zip(short, map(tuple, beans.values()), strict=True)
+        has_long_names = max(map(len, beans), default=0) >= LONG
+        names_of_beans = map(names.short, beans) if names is not None and has_long_names else beans
+        keys += zip(names_of_beans, map(tuple, beans.values()), strict=True)
         values += chain.from_iterable(map(dict.values, beans.values()))
     with suppress(TypeError, ValueError, OverflowError):
         numbers = np.array(values, np.float64)  # in which null is NaN
         if numbers.ndim == 1:  # lists of one length become a table
             return keys, numbers
+    # some value is no number
     return keys, np.fromiter(map(_number, values), np.float64, len(values))
 
 
@@ -150,6 +152,11 @@ def columns_of(key: Key, names: LongNames | None = None) -> list[BeanColumn | No
 
 
 def _items(answer: bytes | bytearray, count: int) -> list[object]:
+    """
+    Return the items of an answer to ``count`` reads. A ``bytearray`` is used up.
+
+    Raises ``SourceUnreadable`` for an answer of another form, and ``SourceDenied``.
+    """
     if _is_too_much(answer):
         raise SourceUnreadable(
             f"the answer holds more than {MOST_MARKS:,} values, which is not a list of quota beans: is this a "
@@ -195,11 +202,16 @@ def _is_too_much(answer: bytes | bytearray) -> bool:
     """
     if sum(_mark_counts(answer)) <= MOST_MARKS:
         return False
-    # a loop of Python's own, which lets others have their turn as well
+    # a loop of Python, which lets other threads run, unlike one search of the whole answer
     return any(number >= MOST_MARKS for number, _ in enumerate(_MARK.finditer(answer)))
 
 
 def _beans(request: ReadRequest, item: object) -> dict[str, dict[str, object]]:
+    """
+    Return the values of attributes in an item of an answer, by the name of the MBean and of the attribute.
+
+    Raises ``SourceUnreadable`` and ``SourceDenied``.
+    """
     if not isinstance(item, dict):
         raise SourceUnreadable("an item of the answer is not an object: is this Jolokia?")
     status = item.get("status")
@@ -210,7 +222,7 @@ def _beans(request: ReadRequest, item: object) -> dict[str, dict[str, object]]:
     value = item.get("value")
     if not isinstance(value, dict):
         raise _cut_short(request.pattern, value)
-    if not request.pattern.endswith("*"):
+    if not request.pattern.endswith("*"):  # one bean by its name, of which Jolokia gives the attributes alone
         value = {request.pattern: value}
     for bean, attributes in value.items():
         if not isinstance(attributes, dict):
@@ -219,6 +231,7 @@ def _beans(request: ReadRequest, item: object) -> dict[str, dict[str, object]]:
 
 
 def _refused(what: str, item: Mapping[str, object]) -> SourceDenied | SourceUnreadable:
+    """Return the error of an item or answer with another status than 200; ``what`` was to be read."""
     status, error = _brief(item.get("status")), _brief(item.get("error"))
     if item.get("status") in _FORBIDDEN:
         return SourceDenied(
@@ -229,6 +242,7 @@ def _refused(what: str, item: Mapping[str, object]) -> SourceDenied | SourceUnre
 
 
 def _cut_short(what: str, value: object) -> SourceUnreadable:
+    """Return the error of a value that is no object, as an agent with bounds on its answers writes it."""
     return SourceUnreadable(
         f"Jolokia gave {shown(_SHORT.repr(value))} for {shown(what)}: "
         "an agent with maxObjects, maxCollectionSize or maxDepth set cuts its answers; unset them"
@@ -314,6 +328,7 @@ class JolokiaSource:
             return answer
 
     async def _asked_for(self, requests: Sequence[ReadRequest]) -> _Answer:
+        """Return the agent's answer to one request for all of these reads."""
         keys, numbers = await self._numbers(requests)
         return await self._decoding.run(lambda: self._placed(keys, numbers), ANSWERS)
 
@@ -337,8 +352,7 @@ class JolokiaSource:
         except TimeoutError:
             raise SourceUnreachable(
                 f"no complete answer within {self._timeout_seconds:g} s, although it was asked for in parts, "
-                "because all of it is longer than "
-                f"{self._most_bytes / MEBIBYTE:g} MiB (max_answer_bytes)"
+                f"because all of it is longer than {self._most_bytes / MEBIBYTE:g} MiB (max_answer_bytes)"
             ) from None
         unplaced = None
         if lost_parts:
@@ -361,6 +375,7 @@ class JolokiaSource:
                 return await self._decoding.run(lambda: numbers_in(answer, requests, self._names), ANSWERS)
 
     def _placed(self, keys: list[Key], numbers: NDArray[np.float64], lost: Unplaced | None = None) -> _Answer:
+        """Return the layout, numbers and coverage of an answer, of which some parts may be ``lost``."""
         try:
             layout, values = self._tracker.place(keys, numbers)
         except SourceUnreadable:

@@ -103,7 +103,7 @@ class Replanned(Exception):
 
 
 class _NotPlaced(Exception):
-    """The reason why a line could not be placed."""
+    """A line could not be placed; the text says why."""
 
 
 @dataclass(slots=True)
@@ -149,6 +149,7 @@ class PageLines:
         self.factors: dict[BeanColumn, float] = {}
         """Factors from the numbers of a column to Kafka's unit, where the factor is not 1."""
         self._recipes: dict[tuple[str, ...], _Recipe] = {}
+        """Recipes by the name and the labels of a line."""
         self._forms = Forms(self._read_in_full, self._form_meaning, factor_of)
         self._first_values: dict[str, _FirstValue] = {}
         """First values of labels without a meaning."""
@@ -159,6 +160,7 @@ class PageLines:
         self._client_labels: frozenset[str] | None = None
         """Labels without a role that all lines of clients have, in a dialect with whole beans; None without a line."""
         self._has_clients = False
+        """True if a line has a label for a user or a client-id."""
         self._labels_by_rule: dict[tuple[str, str | None, bool, bool], tuple[frozenset[str], SampleKey]] = {}
         """
         Labels without a meaning on the lines of clients, with a line that has them.
@@ -185,7 +187,7 @@ class PageLines:
             return
         key_of_name: dict[str, SampleKey] = {}
         for key in keys:
-            key_of_name[key.partition("{")[0]] = key
+            key_of_name[key.partition("{")[0]] = key  # any line of a name will do
         common_labels: frozenset[str] | None = None
         has_lines_of_nodes = False
         for key in key_of_name.values():
@@ -209,13 +211,13 @@ class PageLines:
         The lines replace earlier lines with the same column in ``factors``. Raises ``SourceUnreadable`` and
         ``Replanned``.
         """
-        earlier, self.factors = self.factors, {}
+        earlier_factors, self.factors = self.factors, {}
         columns = self._forms.columns_of(keys)
-        if earlier:  # factors of earlier pages, perhaps from lines of another unit that are gone
+        if earlier_factors:  # of earlier pages, perhaps from lines of another unit that are gone
             for column in chain.from_iterable(columns):
                 if column is not None:
-                    earlier.pop(column, None)
-            self.factors = earlier | self.factors
+                    earlier_factors.pop(column, None)
+            self.factors = earlier_factors | self.factors
         return columns
 
     def _read_in_full(self, key: SampleKey) -> BeanColumn | None:
@@ -242,11 +244,11 @@ class PageLines:
         return _parsed(self.long.get(key, key))
 
     def column(self, name: str, labels: Mapping[str, str], key: SampleKey = "") -> BeanColumn | None:
-        """Return the column of a line by its name and labels; None if it has none."""
+        """Return the column of a line by its name and labels; None if it has none, or could not be placed."""
         signature = (name, *labels)
         recipe = self._recipes.get(signature)
         if recipe is None:
-            if len(self._recipes) >= _MOST_RECIPES:
+            if len(self._recipes) >= _MOST_RECIPES:  # all is learned again from the lines that follow
                 self._recipes.clear()
                 self._forms.clear()
                 self._mapped.clear()
@@ -278,7 +280,8 @@ class PageLines:
         """
         if not self._in_seconds:
             return ""
-        self._in_seconds.intersection_update({text_of(key).partition("{")[0].strip() for key in present})
+        present_names = {text_of(key).partition("{")[0].strip() for key in present}
+        self._in_seconds.intersection_update(present_names)
         return min(self._in_seconds, default="")
 
     def unplaced_lines(self) -> Unplaced | None:
@@ -324,8 +327,7 @@ class PageLines:
         )
         raise SourceUnreadable(
             f"the label {shown(label)} tells series apart, as some of one metric have it and others have not: "
-            f"{shown(text_of(earlier_key))} "
-            f"and {shown(text_of(key))}. {advice}"
+            f"{shown(text_of(earlier_key))} and {shown(text_of(key))}. {advice}"
         )
 
     def _check_value(self, label: str, value: str, key: SampleKey, *, of_node: bool, whole: bool = False) -> None:
@@ -344,34 +346,31 @@ class PageLines:
         if first.value == value:
             return
         of_scrape = is_scrape_label(label)
-        can_be_tag = not of_scrape if of_node else whole and self._can_be_tag(label)
+        can_be_tag = (not of_scrape) if of_node else (whole and self._can_be_tag(label))
         if can_be_tag:
-            self._become_tags({label}, replanned=True)
+            self._become_tags({label}, replanned=True)  # which raises `Replanned`
         first_text, second_text = shown(text_of(first.key)), shown(text_of(key))
         if of_scrape:
             whose = "brokers" if is_node_label(label) else "brokers or clusters"
             raise SourceUnreadable(
                 f"the page has series of several {whose}: {first_text} and {second_text} differ in the label "
-                f"{shown(label)}. "
-                "Give quotascope "
-                "the agent of each broker instead of a page that joins them (/federate, or one exporter for "
-                "several brokers)"
+                f"{shown(label)}. Give quotascope the agent of each broker instead of a page that joins them "
+                "(/federate, or one exporter for several brokers)"
             )
         raise SourceUnreadable(
             f"the label {shown(label)} tells series apart, but Kafka's quotas have nothing of that name: "
-            f"{first_text} and "
-            f"{second_text}. "
+            f"{first_text} and {second_text}. "
             "Remove it from the agent's rules, or use the rules that `quotascope rules jmx-exporter` writes"
         )
 
     def _recipe(self, name: str, labels: tuple[str, ...]) -> _Recipe:
         """Return the recipe for lines with a name and labels. Raises ``Replanned``."""
-        if known_labels := own_labels(name):
+        if known_labels := own_labels(name):  # a metric that quotascope's rules make
             meaningless = tuple(label for label in labels if label not in known_labels)
             return _Recipe(partial(self._own_column, name), meaningless, plan=own_plan(name, labels))
         parsed = quota_name(name)
         roles = roles_of(labels)
-        if Role.OBJECT_NAME in roles:
+        if Role.OBJECT_NAME in roles:  # one label names the whole bean
             column = partial(_by_object_name, roles[Role.OBJECT_NAME])
             if parsed is None:
                 return _Recipe(column, self._meaningless_of_node(labels), of_node=True)
@@ -381,6 +380,7 @@ class PageLines:
         if parsed is not None and _can_be_quota(parsed, roles):
             whole = self._dialect.whole and self._dialect.names_whole(name, labels)
             return self._quota_recipe(parsed, roles, labels, whole=whole)
+        # not about a client's quota, so perhaps about the node
         meaningless = self._meaningless_of_node(labels)
         return _Recipe(partial(self._node_column, name, frozenset(meaningless)), meaningless, of_node=True)
 
@@ -420,6 +420,7 @@ class PageLines:
         """
         if parsed.ending:
             return _Recipe(partial(_refuse_ending, parsed.ending))
+        # the labels that hold the parts of a bean's name, and the key property that each of them holds
         type_label = roles.get(Role.TYPE)
         has_client = not roles.keys().isdisjoint({Role.USER, Role.CLIENT_ID})
         if type_label and parsed.type and whole and not has_client:
@@ -432,12 +433,13 @@ class PageLines:
             known_labels |= {label for label in labels if squeezed(label) in {"id", "version", "commitid"}}
             return _Recipe(partial(_app_info, roles), tuple(label for label in labels if label not in known_labels))
         if type_label:
-            pairs.insert(0, (type_label, Role.TYPE.value))
+            pairs.insert(0, (type_label, Role.TYPE.value))  # the order of the names of Kafka's MBeans
+        # all other labels are tags of a custom quota callback, or have no meaning
         remaining = tuple(label for label in labels if label not in known_labels)
         tags = tuple(label for label in remaining if whole and self._is_tag(label))
         if whole and has_client:
             tags = self._tags_of_client(remaining, tags)
-        elif tags and parsed.attribute in _ENTITY_ATTRIBUTES:
+        elif tags and parsed.attribute in _ENTITY_ATTRIBUTES:  # an entity of a callback, by its tags alone
             new_tags = {*tags} - self._tags
             self._become_tags(new_tags, replanned=not new_tags.isdisjoint(self._client_labels or ()))
         return _Recipe(
@@ -469,13 +471,13 @@ class PageLines:
             whole: Whether the labels are all key properties of a bean.
 
         """
-        labels = {key: label for label, key in pairs} | {tag: tag for tag in tags}
-        if len(labels) < len(pairs) + len(tags) or Role.TYPE.value in tags:
+        label_of_key = {key: label for label, key in pairs} | {tag: tag for tag in tags}
+        if len(label_of_key) < len(pairs) + len(tags) or Role.TYPE.value in tags:
             return None
         return Plan(
-            labels={key: label for key, label in labels.items() if key != Role.TYPE.value},
+            labels={key: label for key, label in label_of_key.items() if key != Role.TYPE.value},
             type_of=partial(_type_of, group),
-            type_label=labels.get(Role.TYPE.value, ""),
+            type_label=label_of_key.get(Role.TYPE.value, ""),
             attribute_label=attribute_label or "",
             one_by_one=whole or not self._dialect.quoted,
             types=group,
@@ -495,6 +497,7 @@ class PageLines:
         common_before = self._client_labels
         self._client_labels = frozenset(labels) if common_before is None else common_before & frozenset(labels)
         if common_before is not None:
+            # labels that this line or an earlier one lacks, so that they distinguish lines
             new_tags = (common_before | {*tags}) - self._client_labels - self._tags
             self._become_tags(set(filter(self._is_tag, new_tags)), replanned=True)
         return tuple(label for label in tags if label in self._tags)
@@ -546,10 +549,11 @@ class PageLines:
 
         """
         texts = {key: labels[label] for label, key in pairs if labels[label]}
-        texts |= {label: labels[label] for label in tags if labels[label]}
+        texts |= {tag: labels[tag] for tag in tags if labels[tag]}
         try:
             properties = self._unquoted(texts, whole=whole)
         except MalformedName:
+            # a greedy rule of quota metrics takes other MBeans, too, and puts their further properties into the type
             first_type = texts.get("type", "").partition(", ")[0]
             if first_type and group_of(first_type) is None and _OTHER_TYPE.fullmatch(squeezed(first_type)):
                 return None
@@ -619,6 +623,7 @@ class PageLines:
             return {key: unquote_tag_value(text) for key, text in texts.items()}
         if not any('"' in text or "\\" in text or ", " in text for text in texts.values()):
             return texts
+        # rules cut the name of a bean at its commas, perhaps in the wrong places: joined, it is the name again
         joined = ", ".join([f"{key}={text}" for key, text in texts.items()])
         try:
             return properties_of(joined)
@@ -634,7 +639,7 @@ def factor_of(key: SampleKey) -> float:
     try:
         name, labels = _parsed(key)
     except SourceUnreadable:
-        return 1.0  # the key stands for a long one
+        return 1.0  # a short key that stands for a long one, whose labels it does not have
     if own_labels(name):
         column = own_column(name, labels)
         return 1.0 if column is None else own_factor(column)
@@ -681,7 +686,7 @@ def _by_object_name(label: str, labels: Mapping[str, str]) -> BeanColumn | None:
         properties = {}
     if not properties or not text_of_bean.startswith("><", position):
         raise _NotPlaced("its label _objectname names no MBean")
-    attribute = text_of_bean[position + 2 :].rpartition(">")[2]
+    attribute = text_of_bean[position + 2 :].rpartition(">")[2]  # keys of a composite value may stand before it
     return wanted(BeanColumn(Bean.of(domain, properties), attribute))
 
 

@@ -120,11 +120,11 @@ class Peer:
         Return the error of a status other than 200.
 
         Args:
-            status: the status of the answer.
-            url: the address that was asked.
-            location: the target of a redirect.
-            reason: the error that the body of the answer names.
-            hint: advice on what to check.
+            status: The status of the answer.
+            url: The address that was asked.
+            location: The target of a redirect.
+            reason: The error that the body of the answer names.
+            hint: Advice on what to check.
 
         """
         if status in _DENIED:
@@ -185,7 +185,9 @@ class Unpacker:
         self.packed = word in _GZIP
         """True if a piece can hold more than its length."""
         self._member = zlib.decompressobj(_GZIP_WINDOW)
+        """The unpacker of the present member: a body in gzip format may be several members, one after the other."""
         self._begun = False
+        """True if a piece was unpacked."""
 
     def unpacked(self, piece: bytes, max_bytes: int) -> tuple[bytes, bytes]:
         """
@@ -201,6 +203,7 @@ class Unpacker:
                 if self._member.eof:
                     self._member = zlib.decompressobj(_GZIP_WINDOW)
                 content += self._member.decompress(piece, max_bytes + 1 - len(content))
+                # what the bound left packed, or else what stands behind the member
                 piece = self._member.unconsumed_tail or self._member.unused_data
         except zlib.error as error:
             raise SourceUnreadable(

@@ -35,7 +35,7 @@ def _reason(body: bytes) -> str | None:
 
 
 def _text_of(body: bytes) -> str | None:
-    """Return the body of a refusal that is text; None for none, and for a page."""
+    """Return the beginning of a refusal's body, which is text; None for an empty body, and for a web page."""
     text = body[:_LONGEST_REASON].decode(errors="replace").strip()
     return shown(text) if text and not text.startswith("<") else None
 
@@ -114,7 +114,7 @@ class PrometheusApi:
         try:
             self.is_victoria_metrics = data["resultType"] == "vector"
             sample = data["result"][0]["value"] if self.is_victoria_metrics else data["result"]
-            return float(sample[1])
+            return float(sample[1])  # a sample is a time and a value
         except (KeyError, IndexError, TypeError, ValueError):
             raise SourceUnreadable(_NO_API) from None
 
@@ -160,7 +160,15 @@ class PrometheusApi:
         await self._fetch.close()
 
     async def _ask(self, path: str, parameters: Mapping[str, str], *, post: bool = True) -> tuple[Any, tuple[str, ...]]:
-        """Return the data and the warnings of an answer."""
+        """
+        Return the data and the warnings of an answer. Raises ``SourceError``.
+
+        Args:
+            path: The path below ``/api/v1/``.
+            parameters: The parameters of the request.
+            post: Whether they are sent in the body of a POST; else in the URL of a GET.
+
+        """
         url = self._base.with_path(f"{self._base.path.rstrip('/')}/api/v1/{path}")
         query = self._kept_query if post else {**self._kept_query, **parameters}
         body = urlencode(parameters).encode() if post else None
@@ -174,6 +182,7 @@ class PrometheusApi:
 
 
 def _decoded(answer: bytes | bytearray) -> dict[str, Any]:
+    """Return the object of an answer that reports success. Raises ``SourceUnreadable`` for any other answer."""
     try:
         decoded = orjson.loads(answer)
     except orjson.JSONDecodeError:
@@ -189,13 +198,11 @@ def _series(data: Any) -> list[Series]:  # noqa: ANN401 - of JSON
         kind, result = data["resultType"], data["result"]
         if kind not in {"vector", "matrix"}:
             raise SourceUnreadable(_NO_API)
-        return [
-            Series(
-                labels=entry["metric"],
-                # a series of native histograms has neither
-                samples=[entry["value"]] if kind == "vector" and "value" in entry else entry.get("values", []),
-            )
-            for entry in result
-        ]
+        series = []
+        for entry in result:
+            # a vector has one sample of each series, a matrix has several; a series of native histograms has none
+            samples = [entry["value"]] if kind == "vector" and "value" in entry else entry.get("values", [])
+            series.append(Series(labels=entry["metric"], samples=samples))
     except (KeyError, TypeError, AttributeError):
         raise SourceUnreadable(_NO_API) from None
+    return series

@@ -180,8 +180,8 @@ def _agent_inventory(
     ]
     refuse_clusters(nodes, selector, grouping.instance_label)
     measured: list[MeasuredSeries] = []
-    caveats: dict[str, list[str]] = defaultdict(list)
-    instances: dict[str, str] = {}
+    caveats: dict[str, list[str]] = defaultdict(list)  # nodes by the caveat
+    instances: dict[str, str] = {}  # by node id
     for instance, replicas in groups.items():
         pages = [
             page for replica, part in replicas.items() for page in _pages(instance, replica, part, grouping, forced)
@@ -194,17 +194,18 @@ def _agent_inventory(
                 "(--begin, --end, --days)"
             )
         node = _node_id(instance, reported, node_ids.get(instance), replicas)
-        other = instances.setdefault(node, instance)
-        if other != instance:
+        first_instance = instances.setdefault(node, instance)
+        if first_instance != instance:
             raise SourceUnreadable(
-                f"{shown(other)} and {shown(instance)} both are node {shown(node)}: name the series of one cluster in "
-                "selector; of a node whose address changed, name both addresses in turn"
+                f"{shown(first_instance)} and {shown(instance)} both are node {shown(node)}: name the series of one "
+                "cluster in selector; of a node whose address changed, name both addresses in turn"
             )
         for page in pages:
             measured.extend(replace(one, node=node) for one in page.series)
             for caveat in page.caveats:
                 caveats[caveat].append(node)
     labels = (grouping.instance_label, *grouping.replica_labels)
+    # a label that a series lacks is empty, as in the results of queries
     node_of = {
         (instance, *(dict(replica).get(label, "") for label in grouping.replica_labels)): node
         for node, instance in instances.items()
@@ -212,7 +213,10 @@ def _agent_inventory(
     }
     beats = beat_names(groups)
     count = sum(one.labels[NAME] in beats for node in nodes for one in node.series)
+    sentences = [f"Node {_listed(nodes_with_caveat)}: {text}" for text, nodes_with_caveat in caveats.items()]
     unseen = sorted(node_ids.keys() - groups.keys())
+    if unseen:
+        sentences.append(f"`nodes` names {_listed(unseen)}, of which there is no series in this period.")
     return Inventory(
         series=measured,
         beat=Beat(
@@ -224,10 +228,7 @@ def _agent_inventory(
         ),
         by_exporter=False,
         listed=[one for node in nodes for one in node.series],
-        caveats=(
-            *(f"Node {_listed(nodes)}: {text}" for text, nodes in caveats.items()),
-            *([f"`nodes` names {_listed(unseen)}, of which there is no series in this period."] if unseen else []),
-        ),
+        caveats=tuple(sentences),
     )
 
 
@@ -253,12 +254,15 @@ def _node_id(
 
 
 def _listed(nodes: Sequence[str]) -> str:
+    """Return the first nodes in words, and the number of the others."""
     more = f" and {len(nodes) - _MOST_NAMED} more" if len(nodes) > _MOST_NAMED else ""
     return ", ".join(map(shown, nodes[:_MOST_NAMED])) + more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Page:
+    """The series of the clients on one page of a node."""
+
     series: Sequence[MeasuredSeries]
     node_ids: Sequence[str]
     """Ids of nodes that the page reports: one, or none."""
@@ -315,6 +319,7 @@ def _page(
         if attribute.open:
             callbacks += 1
             continue
+        # the number of a column is the place of its series, from 1 on, times the factor
         original = series[round(value / factors[column]) - 1]
         is_throttle = attribute.meaning is Meaning.THROTTLE_TIME
         user, client_id = _names(column.bean)
@@ -344,6 +349,7 @@ def _page(
 
 
 def _names(bean: Bean) -> tuple[str, str]:
+    """Return the decoded user and the client-id of an entity's bean; empty for an absent name."""
     user = bean.get("user") or ""
     try:
         return desanitize(user), bean.get("client-id") or ""
@@ -353,12 +359,13 @@ def _names(bean: Bean) -> tuple[str, str]:
 
 def _part_labels(roles: Mapping[Role, str], labels: Labels, grouping: Grouping) -> tuple[str, ...]:
     """Return the labels that tell series of one entity apart: of node, server, quota type and attribute."""
-    servers = [label for label in grouping.replica_labels if label in labels]
-    own_labels = [roles[role] for role in (Role.TYPE, Role.ATTRIBUTE) if role in roles]
-    return (grouping.instance_label, *servers, *own_labels)
+    server_labels = [label for label in grouping.replica_labels if label in labels]
+    quota_labels = [roles[role] for role in (Role.TYPE, Role.ATTRIBUTE) if role in roles]
+    return (grouping.instance_label, *server_labels, *quota_labels)
 
 
 def _without_name(labels: Labels) -> Labels:
+    """Return the labels of a series without the label that has the metric's name."""
     return {label: value for label, value in labels.items() if label != NAME}
 
 
@@ -377,7 +384,7 @@ def _exporter_inventory(series: Sequence[Series], grouping: Grouping, selector: 
         is_throttle = name == _OWN_THROTTLE
         if is_throttle:
             kind = KINDS.get(own_value(labels, "quota_type"))
-        if kind is None:
+        if kind is None:  # neither usage nor a throttle time
             continue
         user, client_id = own_value(labels, "user"), own_value(labels, "client_id")
         if OVERFLOW in {user, client_id}:
@@ -403,34 +410,30 @@ def _exporter_inventory(series: Sequence[Series], grouping: Grouping, selector: 
                 part_labels=(node_label, grouping.instance_label, *servers, *types),
             )
         )
+    caveats = ["The samples are the families of an exporter of quotascope; --series agents takes those of the agents."]
+    if overflow:
+        caveats.append("The exporter shows clients beyond its cap as one (overflow): these are left out.")
     return Inventory(
         series=measured,
         beat=_own_beat(series, grouping, selector),
         by_exporter=True,
         listed=series,
-        caveats=(
-            "The samples are the families of an exporter of quotascope; --series agents takes those of the agents.",
-            *(
-                ("The exporter shows clients beyond its cap as one (overflow): these are left out.",)
-                if overflow
-                else ()
-            ),
-        ),
+        caveats=tuple(caveats),
     )
 
 
 def _own_beat(series: Iterable[Series], grouping: Grouping, selector: str) -> Beat:
     """Return the series of usage, which an exporter has of each node that it could read, by node and exporter."""
     node_of: dict[tuple[str, ...], str] = {}
-    label, count = "broker", 0
-    names: dict[str, None] = {}
-    others = (grouping.instance_label, *grouping.replica_labels)
+    node_label, count = "broker", 0
+    names: dict[str, None] = {}  # a set that keeps the order
+    exporter_labels = (grouping.instance_label, *grouping.replica_labels)
     for one in series:
         if one.labels[NAME] in _OWN_USAGE:
             count += 1
             names[one.labels[NAME]] = None
-            label = own_label(one.labels, "broker")
+            node_label = own_label(one.labels, "broker")
             node = own_value(one.labels, "broker")
-            node_of[node, *(one.labels.get(other, "") for other in others)] = node
+            node_of[node, *(one.labels.get(label, "") for label in exporter_labels)] = node
     selectors = [query_of([name], selector) for name in names]
-    return Beat(selectors=selectors, names=[*names], by=(label, *others), node_of=node_of, count=count)
+    return Beat(selectors=selectors, names=[*names], by=(node_label, *exporter_labels), node_of=node_of, count=count)

@@ -81,6 +81,7 @@ async def limits_of_exporters(
 
     """
     answer = await api.query(query_of((*OWN_LIMIT, OWN_RULE), selector), at)
+    # the exporters that show a rule or a limit, by entity and by rule or limit
     rules: dict[_Entity, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     limits: dict[_Entity, dict[float, set[str]]] = defaultdict(lambda: defaultdict(set))
     for one in answer.series:
@@ -92,12 +93,13 @@ async def limits_of_exporters(
             limit = OWN_LIMIT[name].in_kafka_unit(float(one.samples[-1][1]))
             if not math.isnan(limit):
                 limits[OWN_LIMIT[name], *entity][limit].add(exporter)
-    for limited, values in limits.items():
-        # a limit is absent where it is unlimited, but its rule is not
-        exporters = {exporter for of_rule in rules[limited].values() for exporter in of_rule}
-        if unlimited := exporters.difference(*values.values()):
-            values[math.inf] |= unlimited
+    for limited_entity, exporters_by_limit in limits.items():
+        # an exporter that shows a rule and no limit has the entity as unlimited
+        showing_rule = {exporter for exporters in rules[limited_entity].values() for exporter in exporters}
+        if showing_no_limit := showing_rule.difference(*exporters_by_limit.values()):
+            exporters_by_limit[math.inf] |= showing_no_limit
     return ExporterLimits(
+        # a limit on which exporters disagree leaves its rule unknown, too
         limits={
             entity: EntityLimit(limit=_only(values), rule=_only(rules[entity]) if len(values) == 1 else None)
             for entity, values in limits.items()
@@ -107,17 +109,25 @@ async def limits_of_exporters(
 
 
 def _only(values: Mapping[_Value, object]) -> _Value | None:
+    """Return the only key; None if there are several, or none."""
     return next(iter(values)) if len(values) == 1 else None
 
 
 def _disagreements(
     what: str, values_of: Mapping[_Entity, Mapping[float, set[str]]] | Mapping[_Entity, Mapping[str, set[str]]]
 ) -> Iterable[str]:
-    """Yield a sentence for entities with several values, by the exporters that disagree."""
+    """
+    Yield a sentence for each group of exporters that disagree, about all entities with several values among them.
+
+    Args:
+        what: The word for the values, such as ``limits``.
+        values_of: Exporters by entity and value.
+
+    """
     entities: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for (kind, user, client_id), values in values_of.items():
         if len(values) > 1:
-            exporters = tuple(sorted({exporter for of_value in values.values() for exporter in of_value}))
+            exporters = tuple(sorted(set[str]().union(*values.values())))
             entities[exporters].append(f"{spelled(user or None, client_id or None)} ({kind.label})")
     for exporters, names in entities.items():
         yield (
@@ -127,5 +137,6 @@ def _disagreements(
 
 
 def _listed(names: Sequence[str]) -> str:
+    """Return the first names in words, and the number of the others."""
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return ", ".join(map(shown, names[:_MOST_NAMED])) + more

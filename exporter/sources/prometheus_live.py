@@ -83,9 +83,12 @@ class LivePrometheus:
         self.grouping, self.selector = grouping, selector
         self.clock = clock
         self._names: list[str] = []
-        self._names_at = self._metadata_at = float("-inf")
+        """Names of the metrics to query."""
+        self._names_at = self._metadata_at = float("-inf")  # when names and comments were looked at, by the clock
         self._comments: Mapping[str, Sequence[str]] = {}
+        """Lines about the type and meaning of metrics, by their names."""
         self._under_way: asyncio.Task[PrometheusReading] | None = None
+        """The read that callers share, or the last one."""
         self._last: PrometheusReading | None = None
 
     async def reading(
@@ -121,13 +124,14 @@ class LivePrometheus:
         await self._api.close()
 
     async def _read(self) -> PrometheusReading:
+        """Return the present values, and keep them for other callers. Raises ``SourceError``."""
         asked_at = self.clock()
         if not self._names or asked_at - self._names_at >= NAMES_SECONDS:
             await self._look_for_names(asked_at)
         answer = await self._api.query(query_of(self._names, self.selector))
         groups = await asyncio.wrap_future(ANSWERS.submit(self.grouping.groups, answer.series))
         if not groups:
-            self._names = []
+            self._names = []  # they are looked at again by the next read
             raise SourceUnreachable(
                 f"it has no present series of a node{self._where}: are the targets of the brokers' agents up?"
             )
@@ -144,6 +148,7 @@ class LivePrometheus:
         return self._last
 
     async def _look_for_names(self, asked_at: float) -> None:
+        """Set the names of the metrics to query, and at times the comments about them. Raises ``SourceError``."""
         now_seconds = await self._api.now()
         names = await self._api.names(self.selector, now_seconds - _NAMES_PERIOD_SECONDS, now_seconds)
         self._names, self._names_at = wanted_names(names), asked_at
@@ -158,6 +163,7 @@ class LivePrometheus:
 
     @property
     def _where(self) -> str:
+        """The selector in words, for messages; empty without one."""
         return f" with {{{self.selector}}}" if self.selector else ""
 
 
@@ -210,6 +216,7 @@ class PrometheusNodeSource:
                 f"Prometheus has series of {shown(self._instance)}, but not the times of its scrapes, so their age is "
                 "unknown: they are asked for again"
             )
+        # the age when Prometheus answered, by its clock, and the time since then, by the clock here
         age_seconds = max(0.0, reading.evaluated_at - node.scrapes.last + self._live.clock() - reading.asked_at)
         interval_seconds = node.scrapes.interval_seconds or _USUAL_INTERVAL_SECONDS
         stale = age_seconds > _STALE_INTERVALS * interval_seconds

@@ -66,6 +66,7 @@ def wanted_names(names: Iterable[str]) -> list[str]:
             mangled += 1
             if mangled > _MOST_MANGLED:
                 continue
+        # names of our exporters, of nodes, of jmx_exporter itself, of nodes behind a prefix, and similar ones
         if (
             name in EXPORTER_MARKS
             or name in certain
@@ -89,6 +90,7 @@ def _is_certain(name: str) -> bool:
 
 
 def _is_known(name: str) -> bool:
+    """Return whether a dialect, or the rules of quotascope, names metrics like this."""
     return name.startswith(_PREFIXES) or bool(own_labels(name))
 
 
@@ -144,7 +146,7 @@ class Grouping:
         """
         groups: dict[str, dict[Replica, list[Series]]] = defaultdict(lambda: defaultdict(list))
         exporters: set[str] = set()
-        nodes: set[str] = set()
+        nodes: set[str] = set()  # and exporters, which have some metrics of nodes
         for one in series:
             instance, name = one.labels.get(self.instance_label, ""), one.labels.get(NAME, "")
             if name in EXPORTER_MARKS:
@@ -177,7 +179,8 @@ class Grouping:
             times[key].update(time for time, _ in beat.samples)
         nodes: list[NodeSeries] = []
         for instance, replicas in groups.items():
-            last_scrape, replica = max((max(times[instance, replica], default=0.0), replica) for replica in replicas)
+            last_scrapes = [(max(times[instance, replica], default=0.0), replica) for replica in replicas]
+            last_scrape, replica = max(last_scrapes)  # 0 if the times are unknown
             scrapes = _scrapes(times[instance, replica]) if last_scrape else None
             nodes.append(NodeSeries(instance=instance, series=replicas[replica], scrapes=scrapes))
         return nodes
@@ -185,7 +188,7 @@ class Grouping:
     def own_labels_of(self, node: NodeSeries) -> set[str]:
         """Return the labels of a node's series that Prometheus added: of the target, and of the server."""
         added = {self.instance_label, "job", *self.replica_labels}
-        if len({one.labels.get(NAME) for one in node.series}) > 1:
+        if len({one.labels.get(NAME) for one in node.series}) > 1:  # one metric alone may have a label of its own
             common = set.intersection(*({*one.labels.items()} for one in node.series))
             added.update(label for label, _ in common if is_scrape_label(label))
         return added
@@ -196,10 +199,10 @@ def beat_names(groups: Groups) -> list[str]:
     names: set[str] = set()
     for replicas in groups.values():
         counts = Counter(one.labels.get(NAME, "") for series in replicas.values() for one in series)
-        starts = [name for name in counts if _is_start(name)]
-        chosen = starts[0] if starts else min(counts, key=lambda name: (counts[name], name))
-        if names.isdisjoint(counts):
-            names.add(chosen)
+        if names.isdisjoint(counts):  # no metric that was chosen for another node
+            start_names = [name for name in counts if _is_start(name)]
+            fewest_series = min(counts, key=lambda name: (counts[name], name))
+            names.add(start_names[0] if start_names else fewest_series)
     return sorted(names)
 
 
@@ -210,19 +213,20 @@ def refuse_clusters(nodes: Iterable[NodeSeries], selector: str, instance_label: 
     A missing label differs from a present one. Nodes may have the same instance. Labels in the selector are not
     compared.
     """
-    named = {match[1] for match in _MATCHED_LABEL.finditer(selector)}
-    first: dict[str, tuple[str, str]] = {}
+    labels_in_selector = {match[1] for match in _MATCHED_LABEL.finditer(selector)}
+    first: dict[str, tuple[str, str]] = {}  # value and node, by label
     labels_of_nodes = [
         (node.instance or f"a target without {instance_label}", _cluster_labels(node, instance_label)) for node in nodes
     ]
-    all_labels = {label for _, labels in labels_of_nodes for label in labels} - named
+    all_labels = {label for _, labels in labels_of_nodes for label in labels} - labels_in_selector
+    # labels of clusters come first, since they say most about the difference
     for label in sorted(all_labels, key=lambda label: ("cluster" not in squeezed(label), label)):
         for instance, labels in labels_of_nodes:
             for value in sorted(labels.get(label, {""})):
-                earlier_value, earlier = first.setdefault(label, (value, instance))
+                earlier_value, earlier_instance = first.setdefault(label, (value, instance))
                 if value != earlier_value:
                     raise SourceUnreadable(
-                        f"it has series of several clusters or jobs: {shown(earlier)} has {shown(label)}="
+                        f"it has series of several clusters or jobs: {shown(earlier_instance)} has {shown(label)}="
                         f"{shown(earlier_value)!r}, {shown(instance)} {shown(value)!r}. Name those of one cluster in "
                         f'selector, such as {{{shown(label)}="{shown(earlier_value or value)}"}}; '
                         f'where both are of one, {{{shown(label)}=~"{shown(earlier_value)}|{shown(value)}"}}'
@@ -243,16 +247,18 @@ def _cluster_labels(node: NodeSeries, instance_label: str) -> dict[str, set[str]
 
 
 def _is_of_cluster(label: str) -> bool:
+    """Return whether a label usually has the same value for all nodes of a cluster."""
     text = squeezed(label)
-    is_named = "cluster" in text or text.endswith(("namespace", "environment")) or text in _ONE_CLUSTER
-    return is_named and is_scrape_label(label) and not is_node_label(label)
+    is_shared = "cluster" in text or text.endswith(("namespace", "environment")) or text in _ONE_CLUSTER
+    return is_shared and is_scrape_label(label) and not is_node_label(label)
 
 
 def labelled_id(series: Iterable[Series]) -> int | None:
     """Return the id in a label of a node's target; None if its series have no such label, or several ids."""
     values = {one.labels.get(NODE_ID_LABEL, "") for one in series}
     value = values.pop() if len(values) == 1 else ""
-    return int(value) if value.isascii() and value.isdecimal() and len(value) <= len(str(2**31)) else None
+    is_id = value.isascii() and value.isdecimal() and len(value) <= len(str(2**31))  # Kafka's ids have 32 bits
+    return int(value) if is_id else None
 
 
 def starts_of(node: NodeSeries) -> list[Series]:
@@ -266,7 +272,7 @@ def labels_of_duplicates(node: NodeSeries) -> list[str]:
 
     Copies differ only in labels of the target or of the Prometheus server.
     """
-    first_labels: dict[str, Labels] = {}
+    first_labels: dict[str, Labels] = {}  # by the metric's name
     for one in starts_of(node):
         first = first_labels.setdefault(one.labels.get(NAME, ""), one.labels)
         differing = sorted(
@@ -290,7 +296,8 @@ def page_of_node(node: NodeSeries, grouping: Grouping, comments: Mapping[str, Se
         if one.samples and name:
             labels = _as_the_agent_wrote(one.labels, added)
             text = ",".join([f'{label}="{_escaped(value)}"' for label, value in labels.items()])
-            lines[name].append(f"{name}{{{text}}} {one.samples[-1][1]}" if text else f"{name} {one.samples[-1][1]}")
+            number = one.samples[-1][1]
+            lines[name].append(f"{name}{{{text}}} {number}" if text else f"{name} {number}")
     page: list[str] = []
     for name, texts in lines.items():
         page += [*comments.get(name, ()), *texts]
@@ -321,6 +328,7 @@ def comments_of(metadata: Mapping[str, Any], names: Iterable[str]) -> dict[str, 
 
 
 def _is_start(name: str) -> bool:
+    """Return whether a metric is the start of a node, which has its id in a label."""
     if name == START_TIME.name:
         return True
     quota = quota_name(name)
@@ -328,6 +336,7 @@ def _is_start(name: str) -> bool:
 
 
 def _scrapes(times: Iterable[float]) -> ScrapeTimes:
+    """Return the last of some times of scrapes, and the usual interval between them."""
     in_order = sorted(times)
     intervals = [later - earlier for earlier, later in pairwise(in_order)]
     return ScrapeTimes(last=in_order[-1], interval_seconds=median(intervals) if intervals else None)
@@ -339,21 +348,23 @@ def _as_the_agent_wrote(labels: Labels, added: Collection[str]) -> dict[str, str
 
     They come without Prometheus's own; the parts of an MBean's name are in its order.
     """
-    agents: dict[str, str] = {}
+    labels_of_agent: dict[str, str] = {}
     for label, value in labels.items():
-        own_label = label.removeprefix(_EXPORTED)
-        if own_label != label and own_label in labels:
-            agents[own_label] = value
+        original_label = label.removeprefix(_EXPORTED)
+        if original_label != label and original_label in labels:  # Prometheus renamed it
+            labels_of_agent[original_label] = value
         elif label != NAME and label not in added and f"{_EXPORTED}{label}" not in labels:
-            agents[label] = value
-    ranks = {label: _ROLES[role] for role, label in roles_of(tuple(agents)).items() if role in _ROLES}
-    return dict(sorted(agents.items(), key=lambda pair: ranks.get(pair[0], len(_ROLES))))
+            labels_of_agent[label] = value
+    ranks = {label: _ROLES[role] for role, label in roles_of(tuple(labels_of_agent)).items() if role in _ROLES}
+    return dict(sorted(labels_of_agent.items(), key=lambda pair: ranks.get(pair[0], len(_ROLES))))
 
 
 def _escaped(text: str) -> str:
+    """Return a label value, or the help of a metric, with the escapes of the text format."""
     return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
 def _text(labels: Labels) -> str:
+    """Return the name and the labels of a series for a message."""
     others = ",".join(f'{label}="{value}"' for label, value in labels.items() if label != NAME)
     return shown(f"{labels.get(NAME, '')}{{{others}}}")

@@ -195,6 +195,7 @@ class TextReader:
             raise
 
     def _read(self, answer: bytes | bytearray, lost: Unplaced | None) -> TextPage:
+        """Return the columns and numbers of a page, as ``read`` does, which forgets the survey after an error."""
         refuse_other_formats(answer)
         page = page_of(answer)
         long: dict[SampleKey, str] = {}
@@ -216,14 +217,20 @@ class TextReader:
         remark = self._remark(page)
         if coverage.has_entities:
             return TextPage(layout=layout, values=values, coverage=coverage, remark=remark)
-        mistake, shown_dialect = None, detected(page) if self._forced else None
+        mistake = None
+        shown_dialect = detected(page) if self._forced else None
         if self._forced and shown_dialect and shown_dialect is not self._forced:
             mistake = f"the configuration says dialect {self._forced.name}, but the answer is in {shown_dialect.name}"
         hint = mistake or (self._dialect.advice if self._dialect else _NO_DIALECT)
         return TextPage(layout=layout, values=values, coverage=coverage, remark=remark, hint=hint, mistake=mistake)
 
     def _samples(self, as_is: str, long: dict[SampleKey, str]) -> tuple[list[SampleKey], list[float]]:
-        """Return the series of interest and their numbers, by the dialect that the page shows."""
+        """
+        Return the series of interest and their numbers, by the dialect that the page shows.
+
+        All names of the page are surveyed if another dialect, new names or a lost prefix are likely. ``as_is`` is the
+        page as the agent wrote it.
+        """
         page, detections = self._plain(as_is), _Detections()
         dialect = self._forced or detections.of(page)
         self._reads += 1
@@ -231,10 +238,11 @@ class TextReader:
         is_due = line_count != self._line_count or self._reads % _SURVEYED_AGAIN_AFTER == 1
         self._line_count = line_count
         is_new = dialect is None or dialect is not self._dialect
-        # the last condition: the names have lost their prefix
-        if is_new or is_due or (self._survey.prefix and detections.of(as_is)):
+        has_lost_prefix = not (is_new or is_due) and self._survey.prefix and detections.of(as_is)
+        if is_new or is_due or has_lost_prefix:
             had_others = self._survey.has_others
             page, dialect = self._survey_of(as_is, detections)
+            # coverage is complete only without names that the dialect does not spell
             if self._dialect is not None and self._dialect.complete and had_others is not self._survey.has_others:
                 self._forget()
         if dialect is None and self._survey.names:
@@ -247,7 +255,8 @@ class TextReader:
 
     def _survey_of(self, as_is: str, detections: _Detections) -> tuple[str, TextDialect | None]:
         """Survey the names of a page from scratch; return it under usual names, with the dialect that it then shows."""
-        previous, page, dialect = self._survey, as_is, self._forced or detections.of(as_is)
+        previous, page = self._survey, as_is
+        dialect = self._forced or detections.of(as_is)
         survey = _surveyed(page, dialect)
         # the prefix of the pages before, while no client is measured
         prefix = survey.prefix if survey.has_quotas else previous.prefix
@@ -280,7 +289,7 @@ class TextReader:
         """
         if keys == self._keys:
             return self._tracker.place(keys, numbers)
-        learned = self._lines is not None
+        knows_earlier_pages = self._lines is not None
         if self._lines is not None:
             self._lines.long = long
         else:
@@ -290,15 +299,15 @@ class TextReader:
                 placed = self._tracker.place(keys, numbers)
                 break
             except Replanned:
-                if learned:  # perhaps by a label that earlier pages lacked, or had with another value
-                    learned = False
+                if knows_earlier_pages:  # perhaps by a label that earlier pages lacked, or had with another value
+                    knows_earlier_pages = False
                     self._start(keys, long)
                 self._tracker = self._new_tracker()
             except SourceUnreadable:
-                if not learned:
+                if not knows_earlier_pages:
                     self._forget()
                     raise
-                learned = False
+                knows_earlier_pages = False
                 self._start(keys, long)
         self._keys = keys
         if self._lines is not None:
@@ -310,6 +319,7 @@ class TextReader:
         return placed
 
     def _start(self, keys: list[SampleKey], long: Mapping[SampleKey, str]) -> None:
+        """Forget what was learned of lines, and begin to read a page with these keys. Raises ``SourceUnreadable``."""
         self._forget()
         if self._dialect is not None:
             self._lines = PageLines(self._dialect)
@@ -317,6 +327,7 @@ class TextReader:
             self._lines.begin(keys)
 
     def _forget(self) -> None:
+        """Forget what was learned of the lines and columns of earlier pages."""
         self._lines, self._keys, self._unplaced, self._labels, self._in_seconds = None, [], None, (), ""
         self._tracker = self._new_tracker()
         dialect = self._dialect
@@ -359,9 +370,11 @@ class TextReader:
         return text
 
     def _new_tracker(self) -> LayoutTracker[SampleKey]:
+        """Return a tracker without keys, which reads lines by the present ``_lines``."""
         return LayoutTracker(lambda key: self._columns_of((key,))[0], text_of, factor_of, self._columns_of)
 
     def _columns_of(self, keys: Sequence[SampleKey]) -> Sequence[Sequence[BeanColumn | None]]:
+        """Return the column of each line in a list of its own; None for all lines while no dialect is known."""
         return self._lines.columns_of(keys) if self._lines else [[None]] * len(keys)
 
 
@@ -378,27 +391,39 @@ so are those that follow with the same name.
 
 
 def _surveyed(page: str, dialect: TextDialect | None) -> _Survey:
-    """Look at all names of a page. Raises ``SourceUnreadable`` for the page of an exporter of ours."""
-    names_and_gaps = {*_NAMES.findall(page)}
+    """
+    Look at all names of a page, and return those of quota metrics that the dialect does not spell.
+
+    Raises ``SourceUnreadable`` for the page of an exporter of ours, and of several brokers.
+    """
+    names_and_gaps = {*_NAMES.findall(page)}  # a gap is the blanks between a name and its labels
     all_names = {name for name, _ in names_and_gaps if not name.startswith(OTHER_BROKERS)}
     if any(name.startswith("quotascope_") for name in all_names):
         raise SourceUnreadable(OWN_PAGE)
     parsed = {name: quota for name in all_names if (quota := quota_name(name))}
-    certainly = {name for name, quota in parsed.items() if quota.attribute or (quota.type and not quota.ending)}
-    prefixes = {prefix_of(name) for name in certainly}
+    certain_names = {name for name, quota in parsed.items() if quota.attribute or (quota.type and not quota.ending)}
+    prefixes = {prefix_of(name) for name in certain_names}
     if len(prefixes) > 1:
-        _refuse_prefixes_of_brokers(certainly)
+        _refuse_prefixes_of_brokers(certain_names)
     prefix = next(iter(prefixes)) if len(prefixes) == 1 else ""
-    certainly |= {name for name in all_names if own_labels(name)}
-    names = certainly | parsed.keys()  # for other names, labels decide
-    usual = dialect.prefixes if dialect else ()
-    starts = tuple(prefix_of_start for prefix_of_start in usual if "app_info_" in prefix_of_start)
-    # a node's start, which some agents show under two names
-    has_start = bool(starts) and any(f"{name}{{".startswith(starts) for name in names)
-    unusual = [name for name in names if not f"{name}{{".startswith(usual) and not (has_start and "app_info_" in name)]
+    certain_names |= {name for name in all_names if own_labels(name)}
+    names = certain_names | parsed.keys()  # for other names, labels decide
+    usual_prefixes = dialect.prefixes if dialect else ()
+    # a node's start, which some agents show under two names: one of them is enough
+    start_prefixes = tuple(usual for usual in usual_prefixes if "app_info_" in usual)
+    has_start = bool(start_prefixes) and any(f"{name}{{".startswith(start_prefixes) for name in names)
+    unusual = [
+        name for name in names if not f"{name}{{".startswith(usual_prefixes) and not (has_start and "app_info_" in name)
+    ]
     beginnings = sorted(f"{name}{end}" for name in unusual for end in ("{", " ", "\t"))
     spaced = any(gap for _, gap in names_and_gaps)
-    return _Survey(prefix, tuple(beginnings), spaced, bool(prefixes), not certainly.isdisjoint(unusual))
+    return _Survey(
+        prefix=prefix,
+        names=tuple(beginnings),
+        spaced=spaced,
+        has_quotas=bool(prefixes),
+        has_others=not certain_names.isdisjoint(unusual),
+    )
 
 
 def _refuse_prefixes_of_brokers(names: Iterable[str]) -> None:
@@ -407,14 +432,13 @@ def _refuse_prefixes_of_brokers(names: Iterable[str]) -> None:
 
     Each prefix is another broker's, or another agent's.
     """
-    usual: dict[str, str] = {}
+    first_name: dict[str, str] = {}  # by the name without its prefix
     for name in sorted(names):
         prefix = prefix_of(name)
-        earlier_name = usual.setdefault(name.removeprefix(prefix).lower(), name) if prefix else name
+        earlier_name = first_name.setdefault(name.removeprefix(prefix).lower(), name) if prefix else name
         if prefix_of(earlier_name).lower() != prefix.lower():
             raise SourceUnreadable(
                 f"the page has series of several brokers: the names {shown(earlier_name)} and {shown(name)} differ in "
-                "their prefix alone. "
-                "Give quotascope the agent of each broker instead of a page that joins them (/federate, or one "
-                "exporter for several brokers)"
+                "their prefix alone. Give quotascope the agent of each broker instead of a page that joins them "
+                "(/federate, or one exporter for several brokers)"
             )

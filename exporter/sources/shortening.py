@@ -93,12 +93,13 @@ class LongNames:
         position, size = 0, len(body)
         with memoryview(body) as view:
             while position < size:
+                # everything up to the next long string
                 ordinary = _SHORT_STRINGS.match(view, position)
                 end = ordinary.end() if ordinary else position
                 shortened += view[position:end]
                 position = end
                 match = _LONG_STRING.match(view, position)
-                if match is None:
+                if match is None:  # no long string follows, or one that has not arrived in full
                     break
                 shortened += self._literal(match[0])
                 position = match.end()
@@ -121,7 +122,7 @@ class LongLines:
     Comments and the longest go first, then those that come last.
 
     Args:
-        most: Bytes of the page that are kept.
+        max_bytes: Bytes of the page that are kept.
 
     """
 
@@ -138,6 +139,7 @@ class LongLines:
         end = body.rfind(b"\n") + 1
         remaining, start = bytearray(), self._kept
         while start < end:
+            # the last line end in a piece, or that of a line which is longer than a piece
             stop = body.rfind(b"\n", start, start + PIECE_BYTES) + 1 or body.find(b"\n", start) + 1
             remaining += self._short_lines(bytes(body[start:stop]), len(remaining))
             start = stop
@@ -149,10 +151,12 @@ class LongLines:
     def _short_lines(self, piece: bytes, used: int) -> bytes:
         """Return the lines of a piece that are kept behind ``used`` bytes of other pieces."""
         lines = piece.split(b"\n")[:-1]
-        short_lines = b"\n".join([*(line for line in lines if len(line) <= LONG and not line.startswith(b"#")), b""])
+        lines_to_keep = [line for line in lines if len(line) <= LONG and not line.startswith(b"#")]
+        short_lines = b"\n".join([*lines_to_keep, b""])  # with a line end behind each
         for line in lines:
             if len(line) > LONG:
                 self._lose(line[:_LONGEST_NAME])
+        # a quarter stays free, so that the body is not shortened again at once
         room = 0 if self.enough else max(0, self._most * 3 // 4 - self._kept - used)
         if len(short_lines) <= room:
             return short_lines
@@ -163,6 +167,7 @@ class LongLines:
         return short_lines[:fits]
 
     def _lose(self, beginning: bytes, count: int = 1) -> None:
+        """Count lines that are left out, by the name of the metric in the ``beginning`` of the first."""
         name = _NAME_ENDS.split(beginning, maxsplit=1)[0].decode(errors="replace").strip()
         if len(self._lost) >= _MOST_NAMES and name not in self._lost:
             name = "others"

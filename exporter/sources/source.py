@@ -111,7 +111,7 @@ class DetectedSource:
                     table = await self._other.read()
             except (SourceError, TimeoutError):
                 raise error from None
-        self._likely, self._other = self._other, self._likely
+        self._likely, self._other = self._other, self._likely  # the other one has understood the agent
         return table
 
     async def close(self) -> None:
@@ -142,16 +142,15 @@ class Numbers:
         """
         with self._lock:
             other_counts = {other: number for other, number in self._counts.items() if other is not owner}
-            free = self._max_numbers - count - sum(other_counts.values())
+            free = self._max_numbers - count - sum(other_counts.values())  # below 0: as many are too many
             while free < 0 and other_counts:
                 largest = max(other_counts, key=other_counts.__getitem__)
                 if other_counts[largest] <= count:  # of two owners with equally many, the first keeps its room
                     self._counts.pop(owner, None)
                     raise SourceUnreadable(
                         f"the answer holds {count:,} quota values, and all sources have more than the "
-                        f"{self._max_numbers:,} that fit into this process's "
-                        "memory: it has the most. Is this a metrics agent, and of one node? If so, give quotascope "
-                        "more memory"
+                        f"{self._max_numbers:,} that fit into this process's memory: it has the most. Is this a "
+                        "metrics agent, and of one node? If so, give quotascope more memory"
                     )
                 free += other_counts.pop(largest)
                 del self._counts[largest]  # the next read of this owner is refused
@@ -227,8 +226,7 @@ class LayoutTracker(Generic[Key]):
         if len(values) > MOST_NUMBERS:
             raise SourceUnreadable(
                 f"the answer holds {len(values):,} quota values, more than the {MOST_NUMBERS:,} that are read from "
-                "one node: "
-                "is this a metrics agent, and of one node?"
+                "one node: is this a metrics agent, and of one node?"
             )
         try:
             NUMBERS.ask(self, len(values))
@@ -236,7 +234,7 @@ class LayoutTracker(Generic[Key]):
             self._clear()
             raise
         if keys != self._order:
-            places_of_keys = [*map(self._places.get, keys)]
+            places_of_keys = [*map(self._places.get, keys)]  # None for a new key
             new_keys = [*dict.fromkeys(key for key, places in zip(keys, places_of_keys, strict=True) if places is None)]
             # a key that is malformed raises before anything is changed
             new_columns = self._columns_of_all(new_keys)
@@ -255,7 +253,7 @@ class LayoutTracker(Generic[Key]):
             self._refuse_contradiction(np.asarray(values, np.float64))
         numbers = array("d", [nan]) * (len(self._layout.columns) + 1)
         np.frombuffer(numbers)[self._targets] = values
-        numbers.pop()  # the place where numbers without a use were written
+        numbers.pop()  # the place -1, where numbers without a use were written
         return self._layout, numbers
 
     def _find_pairs(self) -> NDArray[np.intp]:
@@ -263,10 +261,11 @@ class LayoutTracker(Generic[Key]):
         is_used = self._targets >= 0
         if np.count_nonzero(is_used) == len(self._layout.columns):  # each column has at least one number
             return np.empty((2, 0), np.intp)
-        order = np.argsort(self._targets, kind="stable")
-        order = order[is_used[order]]
-        is_shared = self._targets[order[1:]] == self._targets[order[:-1]]
-        return np.stack([order[:-1][is_shared], order[1:][is_shared]])
+        by_place = np.argsort(self._targets, kind="stable")  # indexes of numbers
+        by_place = by_place[is_used[by_place]]
+        firsts, seconds = by_place[:-1], by_place[1:]
+        is_shared = self._targets[seconds] == self._targets[firsts]
+        return np.stack([firsts[is_shared], seconds[is_shared]])
 
     def _refuse_two_units(self) -> None:
         """
@@ -281,12 +280,10 @@ class LayoutTracker(Generic[Key]):
             first, second = key_of_number[first_number], key_of_number[second_number]
             if first != second and self._factor_of(first) != self._factor_of(second):
                 first_text, second_text = shown(self._named(first)), shown(self._named(second))
-                self._order = []
+                self._order = []  # the next answer is looked at again, even if it has the same keys
                 raise SourceUnreadable(
                     f"the answer has one number in two units, {first_text} and {second_text}: leave one of them in "
-                    "the agent's "
-                    "rules, "
-                    "or use the rules that `quotascope rules jmx-exporter` writes"
+                    "the agent's rules, or use the rules that `quotascope rules jmx-exporter` writes"
                 )
 
     def _refuse_contradiction(self, values: NDArray[np.float64]) -> None:
@@ -296,7 +293,8 @@ class LayoutTracker(Generic[Key]):
         Their order does not show which of them is right.
         """
         firsts, seconds = values[self._pairs]
-        differing = np.flatnonzero(~((firsts == seconds) | (np.isnan(firsts) & np.isnan(seconds))))
+        is_same = (firsts == seconds) | (np.isnan(firsts) & np.isnan(seconds))
+        differing = np.flatnonzero(~is_same)
         if not differing.size:
             return
         first_number, second_number = self._pairs[:, differing[0]].tolist()
@@ -314,14 +312,14 @@ class LayoutTracker(Generic[Key]):
         """Forget keys and add others. New columns fill the gaps; the last columns move to the gaps that remain."""
         columns: list[BeanColumn | None] = list(self._layout.columns)
         gaps = {place for key in removed for place in self._places.pop(key)} - {_UNUSED}
-        used = chain.from_iterable(self._places.values() if gaps else ())
-        gaps.difference_update(used)
+        still_used = chain.from_iterable(self._places.values() if gaps else ())  # keys may share a column
+        gaps.difference_update(still_used)
         free = sorted(gaps, reverse=True)
         for gap in free:
             del self._place_of_column[self._layout.columns[gap][:2]]
             columns[gap] = None
-        self._add(added, columns, free)
-        moved = {}
+        self._add(added, columns, free)  # which leaves in `free` the gaps that it does not fill
+        moved = {}  # the new place of each column that moves, by its last place
         for gap in reversed(free):
             while columns and columns[-1] is None:
                 columns.pop()
@@ -358,7 +356,7 @@ class LayoutTracker(Generic[Key]):
                     places_of_key.append(_UNUSED)
                     continue
                 new_place = free[-1] if free else end
-                place = place_of(column[:2], new_place)
+                place = place_of(column[:2], new_place)  # its present place if another key has this column
                 places_of_key.append(place)
                 if place == end:
                     columns.append(column)
@@ -404,15 +402,14 @@ class NodeId:
             raise SourceUnreadable(
                 f"the answer is of several nodes ({', '.join(self._reported[:_MOST_IDS])}), each with its MBean "
                 "kafka.server:type=app-info: give quotascope the agent of each node as a source of its own, "
-                "instead of a page "
-                "that joins them (/federate, or one exporter for several brokers)"
+                "instead of a page that joins them (/federate, or one exporter for several brokers)"
             )
         if self._configured is not None:
             if self._reported and self._configured not in self._reported:
                 raise SourceUnreadable(
                     f"the agent says that it is node {self._reported[0]}, but this source should be node "
-                    f"{self._configured}: "
-                    "check its url, and its node_id in the configuration or what discovery found for this address"
+                    f"{self._configured}: check its url, and its node_id in the configuration or what discovery found "
+                    "for this address"
                 )
             return self._configured
         if not self._reported:
@@ -453,17 +450,19 @@ class CoverageTracker:
         Return the coverage of an answer.
 
         Args:
-            layout: the beans of the answer.
-            unplaced: series that could not be placed.
-            labels_of_page: labels that were left out.
-            in_seconds: a family in another unit than Kafka's.
+            layout: The beans of the answer.
+            unplaced: Series that could not be placed.
+            labels_of_page: Labels that were left out.
+            in_seconds: The name of a metric of throttle times in seconds; empty for none.
 
         """
         if layout is not self._layout:
             old_columns, new_columns = self._columns, layout.columns
             changed = replaced(old_columns, new_columns)
-            self._counts.subtract(_kinds_of([old_columns[index] for index in changed if index < len(old_columns)]))
-            self._counts.update(_kinds_of([new_columns[index] for index in changed if index < len(new_columns)]))
+            removed = [old_columns[index] for index in changed if index < len(old_columns)]
+            added = [new_columns[index] for index in changed if index < len(new_columns)]
+            self._counts.subtract(_kinds_of(removed))
+            self._counts.update(_kinds_of(added))
             self._columns = new_columns
             self._coverage = self._make_coverage(unplaced)
             self._layout = layout
@@ -516,7 +515,8 @@ def _kinds_of(columns: Sequence[BeanColumn]) -> Counter[_Kind]:
     bean_by_id = dict(zip(map(id, beans), beans, strict=True))
     attribute_by_id = dict(zip(map(id, attributes), attributes, strict=True))
     names_by_id = {bean_id: _names_of(bean) for bean_id, bean in bean_by_id.items()}
-    counts = Counter(zip(map(id, attributes), map(names_by_id.__getitem__, map(id, beans)), strict=True))
+    names_of_columns = map(names_by_id.__getitem__, map(id, beans))
+    counts = Counter(zip(map(id, attributes), names_of_columns, strict=True))
     kinds = Counter[_Kind]()
     for (attribute_id, names), count in counts.items():
         attribute, kind = attribute_by_id[attribute_id], None

@@ -108,7 +108,8 @@ _SCRAPE_LABEL_STARTS: Final = ("kubernetes", "k8s", "strimziio", "appkubernetesi
 
 _STATISTICS: Final = frozenset(["quantile", "percentile", "le", "statistic", "stat", "aggregation"])
 
-_TYPES: Final = {squeezed: kind.group for kind in QuotaType for squeezed in (kind.group.lower(),)}
+_TYPES: Final = {kind.group.lower(): kind.group for kind in QuotaType}
+"""Groups by their names without case and separators."""
 _TYPE_TEXTS: Final = {
     **_TYPES,
     **{f"{name}{end}": group for name, group in _TYPES.items() for end in ("quota", "quotas", "s")},
@@ -170,7 +171,7 @@ Pattern of names with a quota type and an attribute that Kafka's quotas do not h
 client.
 """
 _OURS: Final = frozenset(family.name for family in families())
-"""Pattern of families of quotascope itself, some of which are spelled like Kafka's."""
+"""Families of quotascope itself, some of which are spelled like Kafka's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,28 +202,36 @@ def quota_name(name: str) -> QuotaName | None:
 
 @lru_cache(maxsize=4096)
 def _quota_name(name: str) -> QuotaName | None:
+    """
+    Return the meaning of a metric's name, None when it is spelled like no quota metric.
+
+    A usual name is a stem with a quota type or the word quota, then an attribute, then an ending that means nothing.
+    """
     if name in _OURS:
         return None
     text = squeezed(name)
     for ending in ("", *_ENDINGS):
         if text.endswith(ending):
             body = text.removesuffix(ending)
-            attribute = next((end for end in _LONGEST_FIRST if body.endswith(end)), "")
-            stem = _STEM.fullmatch(body.removesuffix(attribute))
-            if stem and (attribute or stem["type"] or stem["quota"] or stem["only"] or stem["behind"]):
-                kafkas, factor = _ATTRIBUTES.get(attribute, ("", 1.0))
-                group = _TYPE_TEXTS[stem["type"]] if stem["type"] else _TYPE_OF_ATTRIBUTE.get(kafkas, "")
-                says_quota = any(stem[part] for part in ("type", "quota", "only", "behind"))
-                return QuotaName(group, kafkas, factor, bool(says_quota and attribute))
-    if _STEM.fullmatch(text):
+            spelling = next((spelling for spelling in _LONGEST_FIRST if body.endswith(spelling)), "")
+            stem = _STEM.fullmatch(body.removesuffix(spelling))
+            if stem is None:
+                continue
+            says_quota = any(stem[part] for part in ("type", "quota", "only", "behind"))
+            if spelling or says_quota:
+                attribute, factor = _ATTRIBUTES.get(spelling, ("", 1.0))
+                group = _TYPE_TEXTS[stem["type"]] if stem["type"] else _TYPE_OF_ATTRIBUTE.get(attribute, "")
+                return QuotaName(group, attribute, factor, certain=bool(says_quota and spelling))
+    if _STEM.fullmatch(text):  # such as kafka_server: labels may have the type and the attribute
         return QuotaName("", "", 1.0, certain=False)
     longer = _MORE.fullmatch(text)
     usual = _quota_name(text.removesuffix(longer["rest"])) if longer else None
     if longer and usual and usual.attribute:
         return replace(usual, certain=False, ending=longer["rest"])
-    other_type = _OTHER.fullmatch(name.lower())
-    if other_type:
-        return QuotaName(_TYPES[squeezed(other_type["type"])], "", 1.0, certain=False, ending=other_type["rest"])
+    other_attribute = _OTHER.fullmatch(name.lower())
+    if other_attribute:
+        group = _TYPES[squeezed(other_attribute["type"])]
+        return QuotaName(group, "", 1.0, certain=False, ending=other_attribute["rest"])
     return None
 
 
@@ -232,8 +241,8 @@ _ENTITY_IN_NAME: Final = re.compile(rf"(?:{TYPES_IN_NAMES})_(?:user|client_?id)_
 
 def prefix_of(name: str) -> str:
     """Return the text before the last ``kafka`` in the name of a quota metric, without looking into a client's name."""
-    kafka_part = _ENTITY_IN_NAME.split(name.lower(), maxsplit=1)[0]
-    return name[: max(kafka_part.rfind("kafka"), 0)]
+    part_before_client = _ENTITY_IN_NAME.split(name.lower(), maxsplit=1)[0]
+    return name[: max(part_before_client.rfind("kafka"), 0)]
 
 
 @lru_cache(maxsize=64)

@@ -36,7 +36,7 @@ def page_of(answer: bytes | bytearray) -> str:
     make a text of Python four times as long as its bytes. Almost all of a page is never needed, so ``text_of`` decodes
     the few parts that are. Raises ``SourceUnreadable`` for what is no text, or too many lines.
     """
-    starts = range(0, len(answer), PIECE_BYTES)  # others get their turn between
+    starts = range(0, len(answer), PIECE_BYTES)  # other threads get their turn between two pieces
     if sum(answer.count(b"\n", start, start + PIECE_BYTES) for start in starts) > MOST_LINES:
         raise SourceUnreadable(
             f"the answer has more than {MOST_LINES:,} lines: is this a metrics agent, and of one node?"
@@ -70,9 +70,9 @@ def numbers_in(
     """
     Return the samples of the lines that begin with one of ``prefixes``, and their numbers.
 
-    Understands the text format 0.0.4 and OpenMetrics: timestamps and exemplars are left
-    out. Where ``long`` is given, a short key stands for a long one, which is noted there.
-    Raises ``SourceUnreadable`` when a line has no number; labels are not checked.
+    The text format 0.0.4 and OpenMetrics are understood. Timestamps and exemplars are left out, and labels are not
+    checked. With ``long``, a short key stands for a long one, and ``long`` gets the long one by the short one. Raises
+    ``SourceUnreadable`` if a line has no number.
     """
     lines = text.split("\n")
     if text.startswith((" ", "\t")) or _INDENTED.search(text):
@@ -134,16 +134,21 @@ def _end_of_key(line: str) -> int:
 
 
 def _plain_number(text: str) -> float:
+    """Return a text as a number; blanks may stand around it. Raises ``ValueError`` for any other text."""
     if "_" in text:  # Python's digits may be grouped, the format's may not
         raise ValueError(text)
     return float(text)
 
 
 def _number(line: str, text: str) -> float:
-    """Return a number that may be followed by a timestamp, and by an exemplar."""
+    """
+    Return the number of a line, which a timestamp and an exemplar may follow.
+
+    ``text`` is the part of the line after the labels. Raises ``SourceUnreadable``.
+    """
     words = text.partition(_EXEMPLAR)[0].split()
     try:
-        value, _ = _plain_number(words[0]), _plain_number(words[-1])
+        value, _ = _plain_number(words[0]), _plain_number(words[-1])  # a timestamp must be a number, too
     except (ValueError, IndexError):
         raise SourceUnreadable(
             f"the answer is not Prometheus text: a line without a number ({shown(text_of(line))}); is this a "
@@ -174,10 +179,10 @@ def parse_series(text: str) -> tuple[str, dict[str, str]]:
         raise ValueError("no name of a metric")
     # first check the whole, in time proportional to its length whatever it holds
     inner = match[2] or ""
-    well_formed = _LABELS.fullmatch(inner) is not None
-    pairs: list[tuple[str, str]] = _LABEL.findall(inner) if well_formed else []
+    is_well_formed = _LABELS.fullmatch(inner) is not None
+    pairs: list[tuple[str, str]] = _LABEL.findall(inner) if is_well_formed else []
     labels = dict(pairs)
-    if not well_formed or len(labels) < len(pairs):
+    if not is_well_formed or len(labels) < len(pairs):  # or a label is there twice
         raise ValueError("its labels are malformed")
     if "\\" in inner:
         labels = {
