@@ -72,14 +72,16 @@ def ends_of_files(config: Config, web: WebSettings) -> dict[Path, float]:
     """
     ends = {}
     tls = web.config.tls_server_config
-    of_web = [("client_ca_file" if tls and path == tls.client_ca_file else "", path) for path in web.files]
-    for name, path in [*named_files(config), *of_web]:
+    authorities = tls.client_ca_file if tls else None
+    # of these files, only that of the authorities needs its name, by which it is recognized below
+    files_of_web = [("client_ca_file" if path == authorities else "", path) for path in web.files]
+    for name, path in [*named_files(config), *files_of_web]:
         try:
             certificates = x509.load_pem_x509_certificates(content_of(path, MOST_BYTES))
         except (OSError, ValueError, x509.InvalidVersion):
             continue  # a password or a key; other faults are reported by another check
-        choose = max if name.endswith("ca_file") else min
-        ends[path] = choose(map(_end, certificates))
+        end_that_counts = max if name.endswith("ca_file") else min
+        ends[path] = end_that_counts(map(_end, certificates))
     return ends
 
 
@@ -107,6 +109,7 @@ def secrets(config: Config) -> Iterator[Finding]:
 
 
 def _servers(config: Config, found_sources: Iterable[SourceConfig]) -> Iterator[_TlsServer]:
+    """Yield all TLS servers that are configured or discovered; the same server may come more than once."""
     urls = [(source.url, source.tls) for source in (*config.agents, *found_sources)]
     urls += [(server.url, server.tls) for server in config.prometheus_servers]
     if config.otlp is not None and config.otlp.endpoint is not None:
@@ -123,7 +126,7 @@ def _servers(config: Config, found_sources: Iterable[SourceConfig]) -> Iterator[
 
 
 async def _presented(server: _TlsServer) -> bytes | None:
-    """Return the server's certificate, trusted or not; None without a TLS session, whose reason other checks give."""
+    """Return the server's certificate, trusted or not; None if there is no TLS session: other checks say why."""
     host, port, tls = server
     try:
         settings = tls_of(tls) if tls else Tls()
@@ -147,4 +150,5 @@ def _web_settings(config: Config) -> WebSettings | None:
 
 
 def _end(certificate: x509.Certificate) -> float:
+    """Return the Unix time in seconds until which a certificate is valid."""
     return certificate.not_valid_after_utc.timestamp()

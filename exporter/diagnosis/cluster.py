@@ -81,7 +81,7 @@ class ClusterAnswers:
         leader, brokers = self.leader, self.brokers.items()
         description = self.description
         if leader is None and self.zookeeper and isinstance(description, ClusterDescription):
-            leader = description.controller_id
+            leader = description.controller_id  # without a quorum, one of the brokers is the controller
         return Limits(
             rules=rules_of(self.quotas),
             connection_limits=connection_limits_of(self.quotas),
@@ -138,10 +138,11 @@ def reachability(answers: ClusterAnswers) -> Iterator[Finding]:
 
 
 def permissions(answers: ClusterAnswers) -> Iterator[Finding]:
-    """Yield for each request whether it is allowed, and what is missing without it."""
+    """Yield a finding on each request: whether it is allowed, and what is missing without it."""
     if not answers.reached:
         return
-    settings = [e for e in answers.settings.values() if isinstance(e, ClientError)]
+    settings_errors = [answer for answer in answers.settings.values() if isinstance(answer, ClientError)]
+    # the first request by the command that grants it: another one with the same command only refers to it
     granted_with: dict[str, str] = {}
     for request, answer, what, consequence in (
         (
@@ -152,7 +153,7 @@ def permissions(answers: ClusterAnswers) -> Iterator[Finding]:
         ),
         (
             "DescribeConfigs",
-            next(iter(settings), None),
+            next(iter(settings_errors), None),
             "the brokers' settings",
             (
                 "there is no request capacity, burst or limit of connections, it is unknown whether a custom quota "

@@ -139,17 +139,17 @@ def _limit(snapshot: Snapshot, entities: list[Entity]) -> _Limit:
     """Return the limits of an entity on all brokers, from the entity on the brokers that have measured it."""
     states = {entity.limit_state for entity in entities}
     limits = {entity.limit for entity in entities}
-    certain, count = len(snapshot.enforcing_brokers), snapshot.enforcers
+    known_brokers, all_brokers = len(snapshot.enforcing_brokers), snapshot.enforcers
     if entities[0].quota_type is QuotaType.CONTROLLER_MUTATION:
-        certain = count = 1
+        known_brokers = all_brokers = 1  # only the active controller enforces such a limit
     if LimitState.UNLIMITED in states:
         return _Limit(None, LimitState.UNKNOWN if LimitState.UNKNOWN in states else LimitState.UNLIMITED)
     known_limits = [limit for limit in limits if limit is not None]
-    if count is None or len(limits) > 1 or not known_limits:
-        at_least = known_limits[0] * certain if len(known_limits) == 1 and certain else None
+    if all_brokers is None or len(limits) > 1 or not known_limits:
+        at_least = known_limits[0] * known_brokers if len(known_limits) == 1 and known_brokers else None
         return _Limit(None, LimitState.UNKNOWN, at_least=at_least)
     (limit,) = known_limits
-    return _Limit(limit * count, LimitState.LIMITED, on_each=limit)
+    return _Limit(limit * all_brokers, LimitState.LIMITED, on_each=limit)
 
 
 class _Absence(NamedTuple):
@@ -158,7 +158,7 @@ class _Absence(NamedTuple):
     brokers: tuple[str, ...] = ()
     """Brokers that would show the entity if they had measured it within the last hour, and do not."""
     visible: bool = False
-    """True if a broker is known to have measured the entity, or not."""
+    """True if it is known of one broker or more whether they have measured the entity."""
     complete: bool = False
     """True if that is known of all brokers."""
     located: bool = False
@@ -171,14 +171,15 @@ def _absence(snapshot: Snapshot, visibility: Visibility, entities: list[Entity])
     kind = EntityKind.of(entity.user, entity.client_id)
     if kind is None or entity.quota_type is QuotaType.CONTROLLER_MUTATION or snapshot.unsent:
         return _Absence()
-    brokers = visibility.shown_on(entity.quota_type, kind)
-    present = brokers & {entity.broker for entity in entities}
-    known = present | (brokers - visibility.without_memory(snapshot.taken_at))
+    showing = visibility.shown_on(entity.quota_type, kind)
+    present = showing & {entity.broker for entity in entities}
+    # a broker that was started within the hour does not show what it measured before
+    certain = present | (showing - visibility.without_memory(snapshot.taken_at))
     return _Absence(
-        tuple(sorted(known - present, key=node_order)),
-        visible=bool(known),
-        complete=len(known) == snapshot.enforcers,
-        located=len(brokers) == snapshot.enforcers,
+        tuple(sorted(certain - present, key=node_order)),
+        visible=bool(certain),
+        complete=len(certain) == snapshot.enforcers,
+        located=len(showing) == snapshot.enforcers,
     )
 
 

@@ -198,7 +198,7 @@ class Evidence:
 
         Raises ``ConfigError`` and ``ClientError``.
         """
-        return await self._once("snapshot", self._look)
+        return await self._once("snapshot", self._take_snapshot)
 
     async def close(self) -> None:
         """Give up on what is under way, and release all connections."""
@@ -209,13 +209,18 @@ class Evidence:
             await close()
 
     async def _once(self, name: str, make: Callable[[], Coroutine[object, object, _Value]]) -> _Value:
-        """Return what ``make`` makes, which runs once for all callers, and to its end when a caller is canceled."""
+        """
+        Return the result of ``make``, which runs once for all callers that give the same name.
+
+        It runs to its end even if a caller is canceled.
+        """
         if name not in self._tasks:
             self._tasks[name] = asyncio.create_task(make())
         value: _Value = await asyncio.shield(self._tasks[name])
         return value
 
     async def _ask(self) -> ClusterAnswers | None:
+        """Ask the cluster; return None when no Admin API is configured."""
         if self.config.kafka is None:
             return None
         admin = self._open_admin(self.config.kafka)
@@ -223,7 +228,8 @@ class Evidence:
         self._closing.append(lambda: calls.close(admin.close))
         return await calls.run(lambda: ask(admin))
 
-    async def _look(self) -> Snapshot:
+    async def _take_snapshot(self) -> Snapshot:
+        """Read all sources once, and join the reads with the limits as the exporter does."""
         roster, discovery = build_roster(self.config, self._open_admin)
         self._closing.append(roster.close)
         if discovery is not None:
@@ -232,6 +238,7 @@ class Evidence:
         self._found = roster.found_configs
         async with roster.reading() as sources:
             reads = Reads()
+            # to be closed first, since a read uses its source
             self._closing.insert(0, lambda: reads.keep_only(()))
             timeout = self.config.collection.timeout_seconds
             reads.begin(sources, max(_PATIENCE_SECONDS, timeout))

@@ -252,6 +252,7 @@ def entity_matches(entity: Entity, user: str | None, client_id: str | None) -> b
         client_id: The client-id; None for any.
 
     """
+    # an entity of all users matches only if a client-id is asked for: else every client-id would match any user
     of_user = user is None or entity.user == user or (not entity.user and client_id is not None)
     of_client = client_id is None or entity.client_id == client_id or (not entity.client_id and user is not None)
     has_name = bool(entity.user or entity.client_id)
@@ -265,4 +266,5 @@ def _has_rule(usage: EntityUsage) -> bool:
 
 
 def _iso(unix_seconds: float) -> str:
+    """Return a Unix time as ISO 8601 in UTC, to the millisecond."""
     return datetime.fromtimestamp(unix_seconds, UTC).isoformat(timespec="milliseconds")

@@ -97,7 +97,7 @@ def explain(
     tables = [limits.rules.get(kind, QuotaRules()) for kind in QuotaType]
     nodes_read = list(nodes)
     visibility = Visibility(nodes_read, limits)
-    unnamed_client = unnamed(*tables)
+    unnamed_client = unnamed(*tables)  # a placeholder for any name that no rule has
     callbacks = overruling(limits)
     overruled = bool(callbacks) and callbacks.keys() == limits.nodes.keys()
     name = unnamed_client if user is None else asked_as(user)
@@ -111,6 +111,7 @@ def explain(
             fallback = other_rules.decide(name, sent)
         tags = rules.metric_tags(name, sent)
         by_user, by_client = (None if tag == unnamed_client else tag for tag in tags)
+        _, tag_of_any_client_id = rules.metric_tags(name, unnamed_client)
         seen_as = EntityKind.of(*tags)
         explanations.append(
             Explanation(
@@ -122,7 +123,7 @@ def explain(
                 decision=decision,
                 fallback=fallback,
                 measured_as=(by_user, by_client) if rules.enabled else None,
-                by_client=rules.enabled and rules.metric_tags(name, unnamed_client)[1] != "",
+                by_client=rules.enabled and tag_of_any_client_id != "",
                 overruled=overruled,
                 unenforced=unenforced_text(limits.releases, kind),
                 shared={node.broker: node.static_limits[kind] for node in nodes_read if kind in node.static_limits},
@@ -134,7 +135,7 @@ def explain(
 
 def counting(explanations: Iterable[Explanation], user: str | None, client_id: str | None) -> Callable[[Entity], bool]:
     """
-    Return a function from a measured entity to whether the requests of a client are counted under it.
+    Return a function that tests whether the requests of a client are counted under a measured entity.
 
     Args:
         explanations: The explanations for the client.
@@ -142,13 +143,14 @@ def counting(explanations: Iterable[Explanation], user: str | None, client_id: s
         client_id: The client-id; None for any.
 
     """
+    # an entity of exactly these names counts in any case
     pairs = {kind: {(user or "", client_id or "")} for kind in QuotaType}
     users = set[tuple[QuotaType, str]]()
     for explanation in explanations:
         by_user, by_client = explanation.measured_as or (None, None)
         if by_user is not None and by_client is not None:
             pairs[explanation.quota_type].add((by_user, by_client))
-        elif by_user:  # each of its clients alone
+        elif by_user:  # each client-id of this user is measured alone
             users.add((explanation.quota_type, by_user))
 
     def counts(entity: Entity) -> bool:

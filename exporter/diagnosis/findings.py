@@ -83,10 +83,10 @@ def quota_findings(snapshot: Snapshot) -> Iterator[Finding]:
         yield from enforcement_findings(limits)
     if not problems:
         counts = {} if limits is None else {k: limits.count(k) for k in QUOTA_KEYS}
-        named = ", ".join(f"{count} of {key}" for key, count in counts.items() if count)
-        unnamed = "no limit is configured" if counts else "the limits are unknown"
-        text = f"limits: {named}" if named else unnamed
-        yield Catalog.QUOTAS_MEASURED.found(count=len(snapshot.measured), limits=text)
+        counts_text = ", ".join(f"{count} of {key}" for key, count in counts.items() if count)
+        without_limits = "no limit is configured" if counts else "the limits are unknown"
+        limits_text = f"limits: {counts_text}" if counts_text else without_limits
+        yield Catalog.QUOTAS_MEASURED.found(count=len(snapshot.measured), limits=limits_text)
     if limits is not None:
         unsure = limits.settings_missing or any(node.overruled for node in snapshot.nodes)
         if not unsure and not callback_classes(snapshot):
@@ -250,10 +250,12 @@ def _unread_brokers(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _unreadable(source: SourceHealth) -> Finding:
+    """Return the finding on a source that cannot be read."""
     return Catalog.SOURCE_UNREADABLE.found(source.name, dialect=source.dialect, error=source.error)
 
 
 def _incomplete(source: SourceHealth, remark: str) -> Finding:
+    """Return the finding on a source that leaves something out, as its remark says."""
     return Catalog.SOURCE_INCOMPLETE.found(source.name, dialect=source.dialect, remark=remark)
 
 
@@ -281,13 +283,13 @@ def _limits(snapshot: Snapshot) -> Iterator[Finding]:
 def _folded(snapshot: Snapshot) -> Iterator[Finding]:
     """Yield findings on entities that the metrics show only as a sum, or not at all, to bound the number of series."""
     folds, callbacks = snapshot.folds, snapshot.callbacks
-    for finding, crowded in (
+    for entry, crowded in (
         (Catalog.ENTITIES_FOLDED, folds.crowded),
         (Catalog.CALLBACK_ENTITIES_FOLDED, callbacks.crowded),
     ):
         if crowded:
             counts = (f"{count} of {kind.label}" for kind, count in crowded.items())
-            yield finding.found(counts=", ".join(counts), most=folds.max_entities, overflow=OVERFLOW)
+            yield entry.found(counts=", ".join(counts), most=folds.max_entities, overflow=OVERFLOW)
     if folds.unmatched:
         yield Catalog.NAMES_UNMATCHED.found(names=counted(folds.unmatched, "name"), overflow=OVERFLOW)
     if folds.long:
@@ -301,7 +303,11 @@ def _folded(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _nodes(snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield the nodes that decide by themselves, are missing, or contradict the configured limits."""
+    """
+    Yield a finding on an active controller that is not read, and findings on the nodes that are read.
+
+    A node may decide by a callback instead of the configured limits, be saturated, or contradict the limits.
+    """
     limits = snapshot.limits
     if limits is not None and limits.rules.get(QuotaType.CONTROLLER_MUTATION):
         leader, nodes = limits.active_controller, {n.broker for n in snapshot.nodes}
@@ -336,6 +342,7 @@ def _nodes(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _most_request_time(snapshot: Snapshot, broker: str) -> str:
+    """Return the clients with the most request time on a broker, in a text."""
     of_node = Selection(
         near_limit=snapshot.thresholds.near_limit,
         order=Order.USAGE,

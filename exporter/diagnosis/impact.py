@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Final
+from typing import Final, NamedTuple
 
 from quotascope.metrics.kafka.entities import DEFAULT, NO_RULE, QuotaType, Resolution
 from quotascope.metrics.kafka.rules import RuleTable
@@ -20,9 +20,19 @@ from ..snapshot.entity import part_used
 from .units import measured as measured_text
 
 _FAR_BELOW: Final = 100
+"""Divisor of a limit: usage up to the quotient is far below the limit."""
 _Tags = tuple[str, str]
 """User and client-id as a broker measures them; empty for a dimension that it does not separate."""
 _EntityKey = tuple[QuotaType, _Tags]
+
+
+class _Measurement(NamedTuple):
+    """The way in which brokers with a table of rules measure a client."""
+
+    tags: _Tags | None
+    """The entity that its requests are counted under; None if the client is not measured separately."""
+    rule: Resolution | None
+    """The rule that applies; None if it depends on the exact user and client-id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,38 +117,57 @@ def impacts(old: QuotaSet, new: QuotaSet, measured: Sequence[EntityUsage]) -> li
         old_table, new_table = old_tables[kind], new_tables[kind]
         if dict(old_table) == dict(new_table):
             continue
-        all_tags = measured_tags | _pairs_in_measured(old_table, new_table, measured_tags)
-        before = {tags: _measured_as(old_table, tags) for tags in sorted(all_tags)}
-        after = {tags: _measured_as(new_table, tags) for tags in before}
-        new_tags_of_pairs = {new_tags for tags, (new_tags, _) in after.items() if all(tags)}
-        names_with_rules = {rule.user for rule in new_table}, {rule.client_id for rule in new_table}
-        for tags, (old_tags, old_rule) in before.items():
-            new_tags, new_rule = after[tags]
-            if (old_tags, old_rule) == (new_tags, new_rule):
-                continue
-            stays_without_rule = new_rule == NO_RULE or (
-                new_rule is None and not _may_have_rule(tags, names_with_rules)
-            )
-            if old_rule == NO_RULE and stays_without_rule:
-                continue
-            if old_tags == new_tags != tags and old_tags in measured_tags:
-                continue  # a part of another entity, which is listed
-            if old_rule is None and (new_rule is None or tags in new_tags_of_pairs):
-                continue  # a sum of pairs, which are listed
+        for tags, before, after in _affected(old_table, new_table, measured_tags):
             user, client_id = tags
+            is_measured = before.tags == tags  # a part of an entity has no usage of its own
             impacts_of_entities.append(
                 Impact(
                     quota_type=kind,
                     user=user,
                     client_id=client_id,
-                    usage=greatest.get((kind, tags)) if old_tags == tags else None,
-                    old_rule=old_rule,
-                    new_rule=new_rule,
-                    window_restarts=old_tags != new_tags,
-                    held_back=old_tags == tags and (kind, tags) in held_back,
+                    usage=greatest.get((kind, tags)) if is_measured else None,
+                    old_rule=before.rule,
+                    new_rule=after.rule,
+                    window_restarts=before.tags != after.tags,
+                    held_back=is_measured and (kind, tags) in held_back,
                 )
             )
     return sorted(impacts_of_entities, key=lambda impact: (-(impact.utilization_after or 0.0), impact.new_rule is None))
+
+
+def _affected(
+    old_table: RuleTable, new_table: RuleTable, measured_tags: set[_Tags]
+) -> Iterator[tuple[_Tags, _Measurement, _Measurement]]:
+    """
+    Yield the tags of each entity that a change of rules affects, and how brokers measure it before and after.
+
+    Args:
+        old_table: The rules of one quota type before the change.
+        new_table: The rules after it.
+        measured_tags: The tags of the entities that brokers measure now.
+
+    """
+    all_tags = measured_tags | _pairs_in_measured(old_table, new_table, measured_tags)
+    measured_before = {tags: _measured_as(old_table, tags) for tags in sorted(all_tags)}
+    measured_after = {tags: _measured_as(new_table, tags) for tags in measured_before}
+    # the entities that the requests of pairs (of a user and a client-id) are counted under after the change
+    entities_of_pairs = {after.tags for tags, after in measured_after.items() if all(tags)}
+    names_with_rules = {rule.user for rule in new_table}, {rule.client_id for rule in new_table}
+    for tags, before in measured_before.items():
+        after = measured_after[tags]
+        if before == after:
+            continue
+        if after.rule is None:
+            may_have_rule = _may_have_rule(tags, names_with_rules)
+        else:
+            may_have_rule = after.rule != NO_RULE
+        if before.rule == NO_RULE and not may_have_rule:
+            continue  # no rule applies, before and after
+        if before.tags == after.tags != tags and before.tags in measured_tags:
+            continue  # a part of another entity, which is listed
+        if before.rule is None and (after.rule is None or tags in entities_of_pairs):
+            continue  # a sum of pairs, which are listed
+        yield tags, before, after
 
 
 def _pairs_in_measured(old_table: RuleTable, new_table: RuleTable, measured_tags: Collection[_Tags]) -> set[_Tags]:
@@ -175,7 +204,9 @@ def ip_impacts(old: QuotaSet, new: QuotaSet, nodes: Sequence[NodeUsage]) -> list
     rates: dict[str, list[float]] = defaultdict(list)
     for node in nodes:
         for ip, rate in node.connections_by_ip.items():
-            rates[ip] += [] if rate is None else [rate]
+            rates_of_ip = rates[ip]  # empty, but present, for an address whose rate no broker reports
+            if rate is not None:
+                rates_of_ip.append(rate)
     old_limits, new_limits = IpLimits(connection_rules(old)), IpLimits(connection_rules(new))
     impacts_of_addresses = []
     for ip in sorted(rates):
@@ -198,10 +229,10 @@ def reaching(changes: Iterable[RuleChange], measured: Sequence[EntityUsage]) -> 
         used[usage.entity.quota_type, usage.entity.broker] += max(0.0, usage.usage or 0)
     sentences = []
     for change in changes:
+        if change.new is None:
+            continue
         for (kind, broker), amount in used.items():
-            if kind.quota_key != change.key or change.new is None:
-                continue
-            if amount > kind.in_base_unit(change.new) / _FAR_BELOW:
+            if kind.quota_key == change.key and amount > kind.in_base_unit(change.new) / _FAR_BELOW:
                 sentences.append(
                     f"{change.key} {number_text(change.new)}: broker {broker} measures {measured_text(kind, amount)} "
                     "now, more than a hundredth of it"
@@ -222,6 +253,8 @@ def _may_have_rule(tags: _Tags, names_with_rules: Sequence[Collection[object]]) 
     """
     Return whether a rule may apply to a part of the entity with these tags.
 
+    Each name of the entity must then be in a rule, fall under a default, or be of a dimension that a rule leaves out.
+
     Args:
         tags: User and client-id of the entity.
         names_with_rules: The users in rules, and the client-ids in rules.
@@ -232,20 +265,16 @@ def _may_have_rule(tags: _Tags, names_with_rules: Sequence[Collection[object]]) 
     )
 
 
-def _measured_as(rules: RuleTable, measured_tags: _Tags) -> tuple[_Tags | None, Resolution | None]:
-    """
-    Return the tags under which a broker measures a client by a table of rules, and the rule that applies.
-
-    The tags are None if the client is not measured separately. The rule is None if it depends on the exact user and
-    client-id.
-    """
+def _measured_as(rules: RuleTable, measured_tags: _Tags) -> _Measurement:
+    """Return the way in which a broker with these rules measures an entity that is measured now."""
     if not rules.enabled:
-        return None, NO_RULE
+        return _Measurement(tags=None, rule=NO_RULE)
     user, client_id = measured_tags
+    # both names are known of pairs only, so that the rules decide which of them are told apart
     tags = rules.metric_tags(user, client_id) if user and client_id else measured_tags
     if not rules.would_record(*tags):
-        return None, None
-    return tags, rules.limit(*tags) or NO_RULE
+        return _Measurement(tags=None, rule=None)
+    return _Measurement(tags=tags, rule=rules.limit(*tags) or NO_RULE)
 
 
 def _ip_limit(rules: IpLimits, ip: str) -> float | None:

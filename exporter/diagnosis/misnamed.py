@@ -121,6 +121,7 @@ class MeasuredNames:
 
     @cached_property
     def _by_user(self) -> Mapping[str, list[Entity]]:
+        """The measured entities by user, "" for entities without one."""
         entities: dict[str, list[Entity]] = defaultdict(list)
         for entity in self._entities:
             entities[entity.user].append(entity)
@@ -128,6 +129,7 @@ class MeasuredNames:
 
     @cached_property
     def _by_client_id(self) -> Mapping[str, list[Entity]]:
+        """The measured entities by client-id, "" for entities without one."""
         entities: dict[str, list[Entity]] = defaultdict(list)
         for entity in self._entities:
             entities[entity.client_id].append(entity)
@@ -231,8 +233,8 @@ class _Doubtful:
         quota_types = filter(None, map(QuotaType.of_quota_key, self._values))
         quota_type = next(quota_types, None)
         clients = {entity: self._client(entity, quota_type) for entity in entities}
-        of_clients = [entity for entity, client in clients.items() if client and _agrees(client, _literal(entity))]
-        for entity in (of_clients or entities)[:_MOST_MEANT]:
+        with_client = [entity for entity, client in clients.items() if client and _agrees(client, _literal(entity))]
+        for entity in (with_client or entities)[:_MOST_MEANT]:
             client = clients[entity]
             rule = None if client is None else client.resolution
             yield Meant(
@@ -279,7 +281,10 @@ class _Doubtful:
     def _text(self, meant: Sequence[Meant], reasons: Sequence[str]) -> str:
         """Return a sentence with the reasons and the entities that are meant."""
         is_measured = all(self._measured.names[kind] for kind in self.kinds)
-        applies = "applies" if self._in_force else "would apply" if is_measured else "may apply"
+        if self._in_force:
+            applies = "applies"
+        else:
+            applies = "would apply" if is_measured else "may apply"
         begin = f"`{self._entity.rule}` {applies} to no client"
         if self._similar:
             differing = f"differ{'s' if len(meant) == 1 else ''} in {' and '.join(reasons)}"

@@ -34,6 +34,7 @@ _SECONDS: Final = 3.0
 _OK: Final = 200
 _DENIED: Final = (401, 403)
 _REFUSALS: Final = (*_DENIED, 421)
+"""Statuses with which an exporter may refuse this check: without a login, or by the host name (421)."""
 
 
 async def clocks(configs: Iterable[SourceConfig], clock: Callable[[], float] = time.time) -> list[Finding]:
@@ -43,6 +44,7 @@ async def clocks(configs: Iterable[SourceConfig], clock: Callable[[], float] = t
 
 
 async def _clock(config: SourceConfig, clock: Callable[[], float]) -> Finding | None:
+    """Return a finding on an agent's clock; None if the agent does not answer or sends no time."""
     try:
         tls = tls_of(config.tls).context() if config.tls else True
     except (ClientError, OSError, ValueError) as error:
@@ -115,6 +117,7 @@ def memory_findings(sources: Sequence[SourceHealth], limit: int | None) -> list[
     if limit is None or needed <= limit:
         return []
     unread = sum(not source.up for source in sources)
+    advised = -(-needed * 5 // 4 // MEBIBYTE)  # a quarter more than needed; the signs make // round up
     return [
         Catalog.MEMORY_SHORT.found(
             count=count,
@@ -122,12 +125,13 @@ def memory_findings(sources: Sequence[SourceHealth], limit: int | None) -> list[
             more=f", beside those of {unread} that cannot be read," if unread else "",
             needed=needed // MEBIBYTE,
             limit=limit // MEBIBYTE,
-            advised=-(-needed * 5 // 4 // MEBIBYTE),
+            advised=advised,
         )
     ]
 
 
 async def _port_finding(server: ServerConfig, address: str, port: int) -> Finding:  # noqa: PLR0911 - one for each finding
+    """Return a finding on whether a port is free, or what listens on it."""
     host = address or "all addresses"
     if port == 0:
         return Catalog.PORT_ANY.found(address=host)
@@ -149,6 +153,7 @@ async def _port_finding(server: ServerConfig, address: str, port: int) -> Findin
 
 
 def _bind_error(address: str | None, port: int) -> OSError | None:
+    """Listen for a moment, on all addresses if ``address`` is None; return the error if that cannot be done."""
     try:
         family, kind, protocol, _, socket_address = socket.getaddrinfo(
             address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

@@ -59,7 +59,10 @@ def release_line(limits: Limits | None) -> str:
     tested = {is_tested(release) for release in releases.values()}
     if not tested:
         return release_text(releases)
-    words = "in part not tested" if len(tested) > 1 else "tested" if True in tested else "not tested"
+    if len(tested) > 1:
+        words = "in part not tested"
+    else:
+        words = "tested" if True in tested else "not tested"
     return f"{release_text(releases)}, {words}"
 
 
@@ -120,16 +123,19 @@ def _possible(release: ReleaseRange) -> list[KafkaRelease]:
     oldest, newest = release.oldest, release.newest
     if oldest is None or newest is None:
         return []
-    zookeeper = oldest.zookeeper
-    minors = {2: 9, 3: 10}
-    candidates, major, minor = [], oldest.major, oldest.minor
-    while (major, minor) <= (newest.major, newest.minor):
-        candidates.append(KafkaRelease(major, minor, zookeeper=zookeeper))
-        major, minor = (major + 1, 0) if minor + 1 == minors.get(major) else (major, minor + 1)
+    next_major = {(2, 9): (3, 0), (3, 10): (4, 0)}  # 2.8 and 3.9 are the last releases of their major version
+    candidates = []
+    version = oldest.major, oldest.minor
+    while version <= (newest.major, newest.minor):
+        major, minor = version
+        candidates.append(KafkaRelease(major, minor, zookeeper=oldest.zookeeper))
+        next_minor = major, minor + 1
+        version = next_major.get(next_minor, next_minor)
     return candidates
 
 
 def _too_old(release: ReleaseRange, newest: KafkaRelease) -> Finding:
+    """Return the finding on a release that is older than the tested ones; it says what works nevertheless."""
     version = newest.major, newest.minor
     if version < _FIRST_WITH_LIMITS:
         works = (

@@ -91,7 +91,7 @@ class RuleUsage:
     @property
     def throttled(self) -> int | None:
         """
-        The number of hits that this rule throttled lately, not a controller mutation quota.
+        The number of hits that were throttled lately by this rule, and not by a controller mutation quota.
 
         None if it is unknown, as it is for addresses.
         """
@@ -137,7 +137,7 @@ def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
             if hits is not None:
                 hits_of_rule = hits.get((kind, entity))
                 if hits_of_rule is None and entity in overruling:
-                    hits_of_rule = ()
+                    hits_of_rule = ()  # another rule applies instead, also on nodes that are not read
                 elif hits_of_rule is None and not hidden:
                     hits_of_rule = no_hits
             rules.append(

@@ -105,8 +105,9 @@ def in_order(usages: Usages, selection: Selection, max_count: int | None = None)
     keys = _KEYS[order](usages, selection.near_limit)
     if selection.backwards:
         keys = [-key for key in keys]
-    rows = usages.rows[np.lexsort(keys[::-1])]
+    rows = usages.rows[np.lexsort(keys[::-1])]  # lexsort takes the most significant key last
     if selection.backwards and order in _NUMBERS:
+        # the reversed keys put missing numbers first, but they come last in either direction
         is_missing = np.isnan(_NUMBERS[order](columns))
         by_name = in_order(usages.where(is_missing), Selection(near_limit=selection.near_limit, order=Order.NAME))
         rows = np.concatenate([rows[~is_missing[rows]], by_name.rows])

@@ -107,8 +107,9 @@ class Trails:
         self._clock_change = round(clock_offset - self._clock_offset, _MILLISECOND_DIGITS)
         step = int((snapshot.steady_at + self._clock_offset) // self._step_seconds)
         self._set_back = max(self._set_back, self._now - step)
-        new_steps = min(step + self._set_back - self._now, self._steps)
-        self._now = step + self._set_back
+        present_step = step + self._set_back
+        new_steps = min(present_step - self._now, self._steps)
+        self._now = present_step
         if new_steps:
             self._values[:, [self._step_index(back) for back in range(new_steps)]] = np.nan
             self._forget(np.flatnonzero(self._seen <= self._now - self._steps))
@@ -116,10 +117,11 @@ class Trails:
         if len(rows) > self._max_entities:
             used = np.nan_to_num(columns.pressure[rows], nan=-1.0)
             rank = np.where(columns.throttle_time[rows] > 0, np.inf, used)
-            rows = rows[np.argpartition(-rank, self._max_entities - 1)[: self._max_entities]]
+            highest_first = np.argpartition(-rank, self._max_entities - 1)
+            rows = rows[highest_first[: self._max_entities]]
         slots = self._slots_of(columns.layout, rows)
         numbers = (columns.used, columns.usage, columns.throttle_time)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # a number beyond the range of 32 bits becomes infinite
             for highest, current in zip(self._values[:, self._step_index(0)], numbers, strict=True):
                 highest[slots] = np.fmax(highest[slots], current[rows].astype(np.float32))
         self._seen[slots] = self._now

@@ -48,8 +48,11 @@ _LEAST: Final = 0.005
 _LEAST_PRECISE: Final = 0.0001
 """Three digits of a smaller value have an exponent."""
 _MOST = 9.995
+"""Least ratio that is 1000% in whole percent, which is too long."""
 _TEN = 9.995
+"""Least value that is 10.00 with two decimals, and has only one."""
 _HUNDRED = 99.95
+"""Least value that is 100.0 with one decimal, and has none."""
 _LARGE = 1e7
 """Kafka takes quotas up to 1.8e308, whose digits would leave no room in a table for anything else."""
 
@@ -260,6 +263,7 @@ def digits(value: float, limit: float | None = None) -> str:
     >>> digits(0.00525, 0.005), digits(3e-7, 0.125), digits(3e-7, 2e-7)
     ('0.00525', '<0.0001', '3e-07')
     """
+    # beside a limit such as 0.005, two decimals are too few
     if limit is not None and limit < 1 and round(limit, 2) != limit and 0 < value < 1:
         return "<0.0001" if value < _LEAST_PRECISE <= limit else f"{value:.3g}"
     if 0 < value < _LEAST:
@@ -267,8 +271,9 @@ def digits(value: float, limit: float | None = None) -> str:
     size = abs(value)
     if size >= _LARGE:
         return f"{value:.3g}"
-    decimals = 2 if size < _TEN else 1 if size < _HUNDRED else 0
-    return f"{value:.{decimals}f}"
+    if size < _TEN:
+        return f"{value:.2f}"
+    return f"{value:.1f}" if size < _HUNDRED else f"{value:.0f}"
 
 
 def left_out(snapshot: Snapshot) -> str:
@@ -296,11 +301,12 @@ def throttled_clients(usages: Usages) -> int:
     """
     columns, rows = usages.columns, usages.rows
     entities = columns.layout.entities
-    return len({
-        (entities[row].user, entities[row].client_id)
-        for row in rows[columns.throttle_time[rows] > 0].tolist()
-        if (decider := columns.deciders.get(row)) is None or not decider.broker
-    })  # fmt: skip
+    clients = set[tuple[str, str]]()
+    for row in rows[columns.throttle_time[rows] > 0].tolist():
+        decider = columns.deciders.get(row)
+        if decider is None or not decider.broker:  # else the measured bucket that decides is counted
+            clients.add((entities[row].user, entities[row].client_id))
+    return len(clients)
 
 
 def throttles_unknown(usages: Usages) -> int:
@@ -342,9 +348,8 @@ def unseen_clients(snapshot: Snapshot) -> str:
         remainder = f" and {len(hiding) - _NAMED} more" if len(hiding) > _NAMED else ""
         return f"clients of {'node' if len(hiding) == 1 else 'nodes'} {names}{remainder} not shown"
     shows_no_entity = not snapshot.measured and not snapshot.columns.tagged
-    return (
-        "clients may not be shown" if shows_no_entity and snapshot.nodes and not visibility.absence_is_certain else ""
-    )
+    is_uncertain = shows_no_entity and snapshot.nodes and not visibility.absence_is_certain
+    return "clients may not be shown" if is_uncertain else ""
 
 
 def waiting(snapshot: Snapshot) -> float:
@@ -406,7 +411,11 @@ def _reported_by(text: str, count: int, snapshot: Snapshot) -> str:
 
 
 def _scale(quota_type: QuotaType, value: float) -> tuple[float, str]:
-    """Return the divisor that brings a value in our unit to a readable size, and the prefix of Kafka's unit."""
+    """
+    Return the divisor that brings a value in our unit to a readable size, and the prefix of Kafka's unit.
+
+    Only bytes have prefixes. In other units, the divisor turns our unit into Kafka's.
+    """
     if not quota_type.unit.prefixed:
         return 1 / quota_type.unit.divisor, ""
     return next((scale for scale in _SCALES if value >= scale[0]), (1.0, ""))

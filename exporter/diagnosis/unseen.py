@@ -174,13 +174,15 @@ def _partly_shown(
     snapshot: Snapshot, visibility: Visibility, sources: Mapping[str, SourceHealth], reported_nodes: set[str]
 ) -> Iterator[Finding]:
     """Yield findings on nodes that show no client, or none of a kind, although other nodes show such clients."""
-    kinds = {
+    showing_nodes = {
         (quota_type, kind): [node.broker for node in visibility.measuring(quota_type) if shows(node, quota_type, kind)]
         for quota_type in QuotaType
         for kind in EntityKind
     }
     for node in snapshot.nodes:
-        hidden = [series for series, nodes in kinds.items() if nodes and node.broker in visibility.hidden_on(*series)]
+        hidden = [
+            series for series, nodes in showing_nodes.items() if nodes and node.broker in visibility.hidden_on(*series)
+        ]
         if not hidden or node.broker in reported_nodes or node.coverage is None or node.overruled:
             continue
         source = sources.get(node.broker) or _unknown_source(node)
@@ -199,7 +201,8 @@ def _partly_shown(
             )
         # agents of one dialect usually have the same rules: this node has no client of a kind that others show
         same_dialect = {name for name, health in sources.items() if health.dialect == source.dialect} - {node.broker}
-        is_quiet = all(not same_dialect.isdisjoint(kinds[series]) for series in hidden) and not throttled_before(node)
+        shown_by_same_dialect = all(not same_dialect.isdisjoint(showing_nodes[series]) for series in hidden)
+        is_quiet = shown_by_same_dialect and not throttled_before(node)
         yield _note(finding) if is_quiet else finding
 
 
