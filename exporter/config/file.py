@@ -98,6 +98,7 @@ class _YamlReader:
         return self._filled(scalar, place)
 
     def _items(self, node: yaml.MappingNode, place: Place) -> Iterator[tuple[str, object]]:
+        """Yield the keys and values of a mapping, and note the lines of the keys."""
         self._document.problems += repeated_keys(node)
         self._loader.flatten_mapping(node)
         for key_node, value_node in node.value:
@@ -106,13 +107,14 @@ class _YamlReader:
             yield key, self.value(value_node, (*place, key))
 
     def _filled(self, text: str, place: Place) -> str:
+        """Return a text with variables of the environment in place of ``${NAME}``, and ``${`` in place of ``$${``."""
         environ = self._environ
         if environ is None:
             return text
 
         def fill(match: re.Match[str]) -> str:
             name = match[2]
-            if name is None:
+            if name is None:  # the text is $${
                 return "${"
             if name not in environ:
                 text = f"the environment has no variable {name}"

@@ -28,6 +28,7 @@ _Section = TypeVar("_Section", bound=Section)
 _SOURCES: Final = "QUOTASCOPE_SOURCES"
 _PROMETHEUS: Final = "prometheus"
 _LONGEST: Final = 60
+"""Most characters of a wrong value that a message shows."""
 _EXPECTATIONS: Final = {
     "int_parsing": "expected a whole number",
     "float_parsing": "expected a number",
@@ -121,8 +122,8 @@ def _replaced(data: dict[str, Any], overrides: Iterable[Override]) -> dict[str, 
         *parents, key = override.place
         section = result
         for parent in parents:
-            below = section.get(parent)
-            copied = dict(below) if isinstance(below, dict) else {}
+            subsection = section.get(parent)
+            copied = dict(subsection) if isinstance(subsection, dict) else {}
             section[parent] = copied
             section = copied
         section[key] = override.value
@@ -239,6 +240,7 @@ def _sentence(details: ErrorDetails, document: ConfigDocument, root: type[Sectio
 
 
 def _unknown_key(place: Place, root: type[Section]) -> str:
+    """Return the mistake of a key that its section does not have, with the key that may be meant."""
     key, section = str(place[-1]), section_at(place[:-1], root)
     keys = list(section.model_fields) if section else []
     if len(place) == 1 and key in _ELSEWHERE and "teams" in keys:
@@ -291,6 +293,7 @@ def section_at(place: Place, root: type[Section] = Config) -> type[Section] | No
 
 def is_secret(place: Place, root: type[Section] = Config) -> bool:
     """Return whether the value at a place must not be shown, because its field is secret, or is not known."""
+    # the last key that is a field decides: what is below it has no field of its own
     for end in range(len(place), 0, -1):
         key = place[end - 1]
         for section in sections_at(place[: end - 1], root):

@@ -40,6 +40,7 @@ def reference(root: type[Section] = Config, head: str = _HEAD) -> str:
 
 
 def _section(section: type[Section], place: tuple[str, ...]) -> Iterator[str]:
+    """Yield the lines of a section: each key with its value, below its description; keys without a default after #."""
     for key, field in section.model_fields.items():
         yield from _comment(field.description or "")
         place_of_key, below = (*place, key), section_in(field.annotation)
@@ -76,6 +77,7 @@ def _commented_item(lines: Iterator[str]) -> Iterator[str]:
 
 
 def _yaml(key: str, values: list[Any] | None) -> list[str]:
+    """Return the lines of a key with the first of some values, or with null if there are none."""
     value = (values or [None])[0]
     plain = value.value if isinstance(value, Enum) else value
     text = yaml.safe_dump({key: plain}, default_flow_style=False, width=_WIDTH)
@@ -83,6 +85,7 @@ def _yaml(key: str, values: list[Any] | None) -> list[str]:
 
 
 def _nested(lines: Iterator[str], *, as_item: bool) -> Iterator[str]:
+    """Yield lines one level deeper; those of a list item with a dash before the first key."""
     is_first = as_item
     for line in lines:
         marker = "- " if is_first and not line.startswith("#") else "  "
@@ -91,6 +94,7 @@ def _nested(lines: Iterator[str], *, as_item: bool) -> Iterator[str]:
 
 
 def _comment(text: str) -> Iterator[str]:
+    """Yield the lines of a comment, cut to the width of the file."""
     for paragraph in text.splitlines():
         lines = textwrap.wrap(paragraph, _WIDTH - 2, break_on_hyphens=False)
         yield from (f"# {line}".rstrip() for line in lines or [""])

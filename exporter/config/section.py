@@ -34,6 +34,7 @@ _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)", re.ASCII)
 
 
 def _with_unit(value: object) -> object:
+    """Return the seconds of a text such as ``500ms`` or ``7``; anything but a text as it is."""
     if not isinstance(value, str):
         return value
     if match := _DURATION.fullmatch(value):

@@ -205,6 +205,7 @@ def _selector(text: str) -> str:
 
 
 def _server_url(url: str) -> str:
+    """Return the URL as it is. Raise ValueError if it is none, or that of a page and not of a Prometheus server."""
     http_url(url, "http://prometheus:9090")
     if urlsplit(url).path.rstrip("/").endswith(("/metrics", "/federate", "/jolokia", "/api/v1/query")):
         raise ValueError(
@@ -290,12 +291,14 @@ SourceEntry = Annotated[SourceConfig | PrometheusSourceConfig, WrapValidator(_en
 
 
 def _not_empty(servers: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the servers. Raise ValueError if there is none."""
     if not servers:
         raise ValueError("names no broker")
     return servers
 
 
 def _host_and_port(server: str) -> str:
+    """Return the address of a broker as it is. Raise ValueError if it is not HOST:PORT."""
     if "@" in server:
         raise ValueError("must not contain a user or password; those of Kafka belong in sasl")
     host, colon, port = server.rpartition(":")
@@ -311,6 +314,7 @@ _TOKEN_URL_KEYS: Final = ("client_id", "client_secret", "client_secret_file", "s
 
 
 def _token_url(url: str) -> str:
+    """Return the URL as it is. Raise ValueError, which does not quote it, if it is none or holds a login."""
     try:
         return http_url(url)
     except ValueError:
@@ -320,6 +324,7 @@ def _token_url(url: str) -> str:
 
 
 def _named(command: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+    """Return the command and its arguments as they are. Raise ValueError if the command is empty."""
     if not command or not command[0].get_secret_value():
         raise ValueError("names no command")
     return command
