@@ -68,6 +68,7 @@ def api_of(config: PrometheusConfig) -> tuple[PrometheusApi, Grouping, TextDiale
 
 
 def _target(config: SourceConfig | PrometheusConfig, node_id: str | None) -> HttpTarget:
+    """Return the address of a source with its login and bounds. Raises ``ConfigError`` for a file of no use."""
     auth = config.basic_auth
     with usable(f"source {config.label!r}"):
         return HttpTarget(
@@ -83,4 +84,5 @@ def _target(config: SourceConfig | PrometheusConfig, node_id: str | None) -> Htt
 
 
 def _forced(dialect: str) -> TextDialect | None:
+    """Return the dialect of Prometheus text that a configuration names; None if it is to be detected."""
     return BY_NAME.get(dialect)

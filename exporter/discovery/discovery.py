@@ -124,6 +124,7 @@ class Discovery:
             await finder.close()
 
     async def _refresh(self, finder: Finder) -> None:
+        """Let a finder look once, and the roster read what it finds; note the failure instead, if there is one."""
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 nodes = await finder.find()
@@ -153,6 +154,7 @@ class Discovery:
         )
 
     def _succeeded(self, name: str, nodes: FoundNodes) -> None:
+        """Note the result of a finder; a problem with some of the nodes counts as an error."""
         health = self.health[name]
         self.failures[name].works()
         if nodes.problem is not None and nodes.problem != health.error:
@@ -168,6 +170,7 @@ class Discovery:
         )
 
     def _failed(self, finder: Finder, error: str) -> None:
+        """Note the failure of a finder, and log it if it is a new one."""
         health = self.health[finder.name]
         self.failures[finder.name].fails(error, discovery=finder.name, last_ones_kept=health.targets)
         self.health[finder.name] = replace(health, error=error, errors_total=health.errors_total + 1)

@@ -71,6 +71,7 @@ class FileFinder:
         """Do nothing: there is nothing to release."""
 
     def _find(self) -> FoundNodes:
+        """Return the targets of all files, with the first problems; blocks."""
         problems: list[str] = []
         paths: dict[str, None] = {}
         for pattern in self._config.files:
@@ -112,6 +113,7 @@ class FileFinder:
         return _Seen(stamp, previous.targets if previous else [], problem)
 
     def _target(self, target: FileTarget) -> NodeTarget:
+        """Return the node of a target. Raises ``ValueError`` if its address or its node id is not valid."""
         address, label = target.address, self._config.node_id_label
         values = {"target": str(address), "host": address.host, "port": address.port}
         text = target.labels.get(label)
@@ -123,6 +125,7 @@ class FileFinder:
 
 
 def _text(path: str) -> str:
+    """Return the text of a file. Raises ``OSError``, and ``ValueError`` if it is not UTF-8."""
     try:
         return content_of(Path(path), MAX_BYTES).decode()
     except UnicodeDecodeError as error:

@@ -73,10 +73,11 @@ class KafkaFinder:
         await self._calls.close(self._admin.close)
 
     def _find(self) -> FoundNodes:
+        """Ask the cluster for its brokers and controllers; blocks. Raises ``ClientError``."""
         problems: list[str] = []
         answer, now_seconds = self._admin.describe_brokers(), self._clock()
         brokers: Sequence[Node] = answer.nodes
-        if not answer.with_fenced:
+        if not answer.with_fenced:  # the answer lacks brokers that are down
             for node in answer.nodes:
                 self._brokers_seen.see(node.node_id, node, now_seconds)
             self._brokers_seen.expire(now_seconds)

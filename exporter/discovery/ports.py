@@ -83,7 +83,7 @@ class PortSearch:
         if not tables:
             failures = "; ".join(f"{ending} {answer}" for ending, answer in answers.items())
             return f"the agent of node {node.node_id} at {node.name} is not found ({failures})"
-        # an agent that has no value of Kafka's is of another program, or of a broker without quotas: such come last
+        # an agent without a value of Kafka's is of another program, or of a broker without quotas: it comes last
         ending, table = min(tables, key=lambda entry: len(entry[1].values) == 0)
         target = _at(node, ending)
         if len(table.values):

@@ -154,6 +154,7 @@ class PrometheusFinder:
         return {node.host.lower(): node.node_id for node in nodes if hosts.count(node.host.lower()) == 1}
 
     def _describe(self) -> Sequence[Node]:
+        """Return the brokers by the Admin API, which the first call opens; blocks."""
         if self._admin is None and self._open_admin is not None:
             self._admin = self._open_admin()
         return () if self._admin is None else self._admin.describe_brokers().nodes
@@ -185,9 +186,14 @@ def _duplicates_problem(node: NodeSeries, labels: Sequence[str]) -> str:
 
 def _differing(one: NodeSeries, other: NodeSeries, instance_label: str) -> str:
     """Return the labels, beside that of the instance, by which two nodes differ, as a part of a message."""
-    first, second = (set.intersection(*({*series.labels.items()} for series in node.series)) for node in (one, other))
-    labels = sorted({label for label, _ in first - second} - {instance_label, "__name__"})
+    of_one_alone = _common_labels(one) - _common_labels(other)
+    labels = sorted({label for label, _ in of_one_alone} - {instance_label, "__name__"})
     return f": they differ in {', '.join(map(shown, labels[:_MOST_NAMED]))}" if labels else f" by {instance_label}"
+
+
+def _common_labels(node: NodeSeries) -> set[tuple[str, str]]:
+    """Return the labels, with their values, that all series of a node have."""
+    return set.intersection(*({*series.labels.items()} for series in node.series))
 
 
 def _host(instance: str) -> str:

@@ -169,23 +169,11 @@ class Roster:
         named = set(map(attrgetter("name"), self.all))
         current_reads: list[SourceRead] = []
         for source_read in reads:
-            name, table = source_read.health.name, source_read.table
-            if name not in named:
+            if source_read.health.name not in named:
                 continue
             current_reads.append(source_read)
-            if source_read.health.pending:
-                continue
-            good = table is not None and not source_read.health.late and not source_read.health.stale
-            candidate = self._candidates.get(name)
-            if table is not None and (candidate is None or candidate.node_id != table.node_id):
-                self._candidates.pop(name, None)
-                last_read = replace(source_read, table=None)
-                candidate = self._candidates[name] = _Candidate(table.node_id, last_read, now_seconds)
-            if candidate is not None:
-                candidate.probation = max(0, candidate.probation - 1) if good else _GOOD_READS
-                candidate.last_read = replace(source_read, table=None)
-                candidate.examined_at = now_seconds
-            (self._failing.discard if good else self._failing.add)(name)
+            if not source_read.health.pending:
+                self._record_outcome(source_read, now_seconds)
         for node_id, name in self._sources_to_use(current_reads).items():
             name_before = self._in_use.get(node_id)
             self._in_use[node_id] = name
@@ -194,8 +182,26 @@ class Roster:
         for node_id, name in [*self._in_use.items()]:
             candidate = self._candidates.get(name)
             if candidate is None or candidate.node_id != node_id:
-                # else a source that reports another id in each read would fill the memory
+                # the source answers for another node now; one that does so in each read would fill the memory
                 del self._in_use[node_id]
+
+    def _record_outcome(self, source_read: SourceRead, now_seconds: float) -> None:
+        """Record whether the read of a source was good, and the node that the source answers for."""
+        name, table = source_read.health.name, source_read.table
+        good = table is not None and not source_read.health.late and not source_read.health.stale
+        candidate = self._candidates.get(name)
+        if table is not None and (candidate is None or candidate.node_id != table.node_id):
+            self._candidates.pop(name, None)  # the source is the last that has answered for its new node
+            last_read = replace(source_read, table=None)
+            candidate = self._candidates[name] = _Candidate(table.node_id, last_read, now_seconds)
+        if candidate is not None:
+            candidate.probation = max(0, candidate.probation - 1) if good else _GOOD_READS
+            candidate.last_read = replace(source_read, table=None)
+            candidate.examined_at = now_seconds
+        if good:
+            self._failing.discard(name)
+        else:
+            self._failing.add(name)
 
     def one_table_per_node(self, reads: Iterable[SourceRead]) -> list[SourceRead]:
         """
@@ -232,7 +238,7 @@ class Roster:
         return exposed_reads
 
     def _sources_to_use(self, reads: Iterable[SourceRead]) -> dict[str, str]:
-        """Return the names of the sources to be in use by node; late and stale ones only for nodes without others."""
+        """Return the names of the sources to be in use, by node; late and stale ones only for nodes without others."""
         in_time: dict[str, list[str]] = {}
         late: dict[str, list[str]] = {}
         for source_read in reads:
@@ -241,7 +247,7 @@ class Roster:
                 rivals.setdefault(source_read.table.node_id, []).append(source_read.health.name)
         return {
             node_id: names[0] if len(names) == 1 else self._choose(node_id, names)
-            for node_id, names in (late | in_time).items()
+            for node_id, names in (late | in_time).items()  # of a node in both, the names of in_time count
         }
 
     def _choose(self, node_id: str, names: list[str]) -> str:
@@ -250,7 +256,8 @@ class Roster:
         name_in_use = self._in_use.get(node_id)
         if name_in_use not in names:
             return names[0]
-        for name in names[: names.index(name_in_use)]:
+        better_names = names[: names.index(name_in_use)]
+        for name in better_names:
             candidate = self._candidates.get(name)
             if candidate is None or candidate.probation == 0:
                 return name
@@ -259,11 +266,13 @@ class Roster:
     def _rank(self, name: str, node_id: str) -> tuple[bool, bool, int]:
         """Return the rank of a source among the sources that answer for a node; the lowest one is in use."""
         candidate = self._candidates.get(name)
-        established = candidate is not None and candidate.node_id == node_id
-        order = list(self._candidates).index(name) if established else len(self._candidates)
-        confirmed = self._confirmed.get(name)
-        ids = (source.node_id or confirmed for source in self.all if source.name == name)
-        return name in self._found, next(ids, None) != node_id, order
+        has_answered = candidate is not None and candidate.node_id == node_id
+        order = list(self._candidates).index(name) if has_answered else len(self._candidates)
+        is_found = name in self._found
+        confirmed_id = self._confirmed.get(name)
+        ids = (source.node_id or confirmed_id for source in self.all if source.name == name)
+        is_unconfirmed = next(ids, None) != node_id
+        return is_found, is_unconfirmed, order
 
     def _is_due(self, source: Source) -> bool:
         """Return whether a found source is to be read: it is in use, may come into use, or was last read long ago."""
@@ -291,6 +300,7 @@ class Roster:
         await self._close_removed()
 
     async def _close_removed(self) -> None:
+        """Close the removed sources, unless a collection reads."""
         while self._removed and self._readers == 0:
             await _close(self._removed.pop(0))
 
@@ -315,6 +325,7 @@ def _standing_by(source_read: SourceRead, node_id: str) -> SourceRead:
 
 
 def _log_changes(old_names: AbstractSet[str], new_names: AbstractSet[str]) -> None:
+    """Log the names of the sources that are new, and of those that are gone."""
     for name in sorted(new_names - old_names):
         log.info("source found", source=name)
     for name in sorted(old_names - new_names):
