@@ -173,7 +173,7 @@ class AccessPolicy:
             response = await handler(request)
             self._hold(place, response)
             return response
-        finally:  # an answer is made to its end, though its client hung up
+        finally:
             ok = response is not None and response.status == HTTPStatus.OK
             release = partial(self._release, places, place, ok=ok)
             if connection is not None:
@@ -192,6 +192,7 @@ class AccessPolicy:
             self._gave_way.add(connections=given_way, most_bytes=self._answers.most_bytes)
 
     def _release(self, places: Places, place: Place, *, ok: bool, taken: bool) -> None:
+        """Give back the place of a request; a client that took an answer with status 200 is known from then on."""
         self._answers.release(place)
         places.leave(place, answered=ok and taken)
 
@@ -249,6 +250,7 @@ def credentials(header: str) -> tuple[str, bytes] | None:
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the IP address that a host is; None for a name."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:

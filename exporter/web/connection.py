@@ -200,7 +200,7 @@ class HttpConnection(web.RequestHandler):
             self._pool.failed_handshakes.add(reason=os_reason(error) or type(error).__name__)
         finally:
             self.handshake = None
-            if secured is None:  # None also when the connection was cut meanwhile
+            if secured is None:  # the handshake failed, or the connection was cut meanwhile
                 self._pool.leave(self)
         if secured is not None and self._wire is not None:
             self._begin(secured)
@@ -246,7 +246,7 @@ class HttpConnection(web.RequestHandler):
             self._body_left = self._limits.body_bytes
 
     def until_taken(self, release: _Release) -> None:
-        """Call this once the answer to the current request is taken, or the client is gone."""
+        """Have ``release`` called once the answer to the current request is taken, or the client is gone."""
         if self._wire is None:
             release(taken=False)
         else:
@@ -288,6 +288,7 @@ class HttpConnection(web.RequestHandler):
             self._end_taking()
 
     def _end_taking(self) -> None:
+        """End the deadline for taking an answer, if there is one."""
         if self._taking is not None:
             self._taking.cancel()
             self._taking = None

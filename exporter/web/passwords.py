@@ -66,6 +66,7 @@ class Passwords:
         if hashed is None:  # the hash of another user, always the same for a name, so that its cost reveals nothing
             place = int.from_bytes(hmac.digest(self._key, user.encode(), "sha256"))
             hashed = list(users.values())[place % len(users)]
+        # one digest of all three: it no longer matches when the user's hash changes
         parts = user.encode(), hashed.get_secret_value().encode(), password
         digests = (hmac.digest(self._key, part, "sha256") for part in parts)
         digest = hmac.digest(self._key, b"".join(digests), "sha256")
@@ -158,10 +159,11 @@ class _Turns:
         if len(of_network) > _MOST_OF_ONE:
             self._refuse(of_network)
         elif len(self._waiting) > _MOST_WAITING:
+            # from the network with the most wrong passwords; of equal ones, that with the most attempts that wait
             crowd = Counter(waiting.network for waiting in self._waiting)
             ranks = {name: (self._wrong.get(name, 0), count, *self._suspicion(name)) for name, count in crowd.items()}
-            rank = max(ranks.values())
-            worst = {name for name in crowd if ranks[name] == rank}
+            worst_rank = max(ranks.values())
+            worst = {name for name in crowd if ranks[name] == worst_rank}
             self._refuse([waiting for waiting in self._waiting if waiting.network in worst])
 
     def _refuse(self, attempts: list[_Attempt]) -> None:

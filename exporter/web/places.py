@@ -78,7 +78,10 @@ class Answers:
         place.body = body
         self._held[place] = None
         given_way = 0
-        while self.held_bytes > self.most_bytes and len(self._held) > _LEAST_HELD and (victim := self._victim(place)):
+        while self.held_bytes > self.most_bytes and len(self._held) > _LEAST_HELD:
+            victim = self._victim(place)
+            if victim is None:
+                break
             self.release(victim)
             victim.cut()
             given_way += 1

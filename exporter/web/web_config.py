@@ -89,6 +89,7 @@ def _one_of(allowed: Iterable[str], refused: Mapping[str, str] | None = None) ->
 
 
 def _bcrypt(value: SecretStr) -> SecretStr:
+    """Return the hash as it is. Raise ValueError if it is not one of bcrypt, or costs too little or too much."""
     match = _HASH.fullmatch(value.get_secret_value())
     if match is None:
         raise ValueError("is not a bcrypt hash, such as `htpasswd -nBC 10 '' | tr -d ':\\n'` prints")
