@@ -128,15 +128,17 @@ class Encoder:
             described = otlp.Metric(name=otel_name(family), description=family.help, unit=ucum(family))
             around = described.ByteSize() + _LENGTHS
             number_bytes = _GAUGE_NUMBERS if points.starts_ns is None else _SUM_NUMBERS
+            # the bytes of all points before each one, and at last of all
             ends = [0, *accumulate(len(head) + number_bytes for head in points.heads)]
             start = 0
             while start < len(points.heads):
+                # the points from start to stop are those for which the request has room
                 stop = bisect_right(ends, ends[start] + room - around) - 1
-                if stop <= start and count:
+                if stop <= start and count:  # not even one: begin another request
                     yield PushRequest(message, count)
                     message, count, room = self._new_message(), 0, self._room
                     continue
-                stop = max(stop, start + 1)
+                stop = max(stop, start + 1)  # a point that is too long for any request is sent alone
                 metric = message.resource_metrics[0].scope_metrics[0].metrics.add()
                 metric.CopyFrom(described)
                 _fill(metric, points, slice(start, stop), at_ns)

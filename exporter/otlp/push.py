@@ -251,6 +251,7 @@ class OtlpPush:
         self._sender.close()
 
     async def _run(self, sender: SnapshotSender) -> None:
+        """Push at the interval, or later if the receiver asks for a pause, until canceled."""
         loop = asyncio.get_running_loop()
         while True:
             due = loop.time() + self._interval_seconds
@@ -259,6 +260,8 @@ class OtlpPush:
             await asyncio.sleep(max(due - loop.time(), pause_seconds))
 
     async def _push(self, sender: SnapshotSender) -> PushResult:
+        """Collect and send one snapshot, and count the result."""
+
         async def collect_and_send() -> PushResult:
             snapshot = await self._collect()
             now_seconds = snapshot.time_at(self._clock())

@@ -123,6 +123,8 @@ def _quoted(text: str, secrets: Iterable[str]) -> str:
 
 
 class _HttpExporter(http_exporter.OTLPMetricExporter):
+    """Sends requests over HTTP."""
+
     def __init__(self, receiver: OtlpReceiver) -> None:
         self._session = _HttpSession(gzip=receiver.gzip)
         super().__init__(
@@ -138,6 +140,7 @@ class _HttpExporter(http_exporter.OTLPMetricExporter):
         )
 
     def send(self, request: PushRequest) -> _Answer:
+        """Send a request, and return the answer, which the session keeps."""
         self._session.answer, self._session.pause_seconds = _NOT_SENT, 0.0
         self._export_batch(request.message)
         return self._session.answer
@@ -159,6 +162,7 @@ class _HttpSession(requests.Session):
         self.auth = lambda request: request  # or else a .netrc file would replace our headers
 
     def request(self, *args: Any, **kwargs: Any) -> requests.Response:  # noqa: ANN401 - as requests declares it
+        """Send a request with our settings, and keep the answer or the reason why there is none."""
         kwargs["stream"] = True
         kwargs["verify"] = self.verify  # or else REQUESTS_CA_BUNDLE would take precedence
         if self._gzip:
@@ -217,6 +221,7 @@ class _GrpcExporter(grpc_exporter.OTLPMetricExporter):
         )
 
     def send(self, request: PushRequest) -> _Answer:
+        """Send a request, and return the answer, which `Export` keeps."""
         self._answer = _NOT_SENT
         self._export(request)  # type: ignore[arg-type] # what only the next two look at
         return self._answer
@@ -228,6 +233,7 @@ class _GrpcExporter(grpc_exporter.OTLPMetricExporter):
         return data.points
 
     def _initialize_channel_and_stub(self) -> None:
+        """Put this object in the place of the service's client, whose answers the SDK would drop."""
         super()._initialize_channel_and_stub()  # type: ignore[no-untyped-call]
         self._service_client: Any = self._client
         self._client: Any = self  # the SDK calls our `Export`

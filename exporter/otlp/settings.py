@@ -64,6 +64,7 @@ def receiver_of(config: OtlpConfig, environ: Mapping[str, str]) -> OtlpReceiver:
         if not value.isascii():
             raise ValueError(f"the value of the header {name} holds more than ASCII")
     own_headers = {name.lower() for name in headers}
+    # case does not tell headers apart, and configured ones take precedence
     from_variables = {name: value for name, value in variables.headers().items() if name.lower() not in own_headers}
     tls = config.tls or OtlpTlsConfig()
     return OtlpReceiver(
@@ -85,6 +86,7 @@ def interval_of(config: OtlpConfig, environ: Mapping[str, str]) -> float:
 
 
 def _endpoint(config: OtlpConfig, protocol: OtlpProtocol, variables: _Environment) -> str:
+    """Return the endpoint of the configuration, or else of a variable, or else the default of the protocol."""
     name, url = variables.name("ENDPOINT"), variables.text("ENDPOINT")
     if config.endpoint is not None or name is None or url is None:
         return _completed(config.endpoint or _DEFAULT_ENDPOINTS[protocol], protocol)
@@ -94,6 +96,7 @@ def _endpoint(config: OtlpConfig, protocol: OtlpProtocol, variables: _Environmen
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username:
         raise ValueError(f"{name}: expected a URL such as http://collector:4318")
+    # the variable for all signals always gets the path, that for metrics holds it
     if protocol is OtlpProtocol.HTTP and "METRICS" not in name:
         return f"{url.rstrip('/')}{_METRICS_PATH}"
     return _completed(url, protocol)
