@@ -251,7 +251,7 @@ def trail_drawing(trail: Trail, kind: QuotaType, near_limit: float) -> dict[str,
             f"{quantity} in {trail.step_seconds:g} s: from {text_of(float(known_values.min()))} "
             f"to {text_of(float(known_values.max()))}, latest {text_of(float(known_values[-1]))}"
         )
-    steps = len(throttled)
+    throttled_steps = len(throttled)
     seen_steps = np.count_nonzero(~np.isnan(values) | ~np.isnan(trail.throttle_time))
     return {
         "width": _TRAIL_WIDTH * len(values),
@@ -262,5 +262,9 @@ def trail_drawing(trail: Trail, kind: QuotaType, near_limit: float) -> dict[str,
         "limit": f"{_TRAIL_HEIGHT * (1 - 1 / top):.1f}" if limited else None,
         "bars": list(_bars(values.tolist(), in_throttle, size=(_TRAIL_WIDTH, _TRAIL_HEIGHT), top=top, color=color)),
         "throttled": [_TRAIL_WIDTH * place for place in throttled],
-        "words": f"{words}; throttled in {steps} of {seen_steps} steps" if steps else f"{words}; not throttled",
+        "words": (
+            f"{words}; throttled in {throttled_steps} of {seen_steps} steps"
+            if throttled_steps
+            else f"{words}; not throttled"
+        ),
     }

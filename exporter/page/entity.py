@@ -164,13 +164,15 @@ def entity_page(result: EntityResult | None, frame: PageFrame) -> str:
 
 
 def _day_time(unix_seconds: float) -> str:
+    """Return month, day and time of day of a Unix time; UTC."""
     return datetime.fromtimestamp(unix_seconds, UTC).strftime("%m-%d %H:%M:%S")
 
 
 def _row_name(usage: EntityUsage) -> str:
+    """Return the quota type, node and names of an entity, as the heading of a drawing or of a row."""
     entity = usage.entity
-    who = entity_name(entity.user, entity.client_id)
-    return f"{type_name(entity.quota_type)}, node {name(entity.broker)}: {who}"
+    names = entity_name(entity.user, entity.client_id)
+    return f"{type_name(entity.quota_type)}, node {name(entity.broker)}: {names}"
 
 
 def _runbooks(result: EntityResult) -> Iterator[tuple[str, str]]:
@@ -201,11 +203,14 @@ def _levels(result: EntityResult) -> Iterator[tuple[int, str, list[tuple[str, st
         text = level_text(rules[0].entity, result.user, result.client_id)
         cells = []
         for explanation, rule in zip(explanations, rules, strict=True):
-            amount, state = "-" if rule.bound is None else f"{rule.bound:,.10g}", "unset"
-            if rule.bound is not None and not rule.applies:
-                amount = f"({amount})"
-            elif rule.bound is not None:
-                decides = rule.entity == explanation.decision.entity
-                amount, state = (f"{amount} applies", "applies") if decides else (f"{amount} overruled", "")
-            cells.append((amount, state))
+            if rule.bound is None:
+                cells.append(("-", "unset"))
+                continue
+            amount = f"{rule.bound:,.10g}"
+            if not rule.applies:
+                cells.append((f"({amount})", "unset"))
+            elif rule.entity == explanation.decision.entity:
+                cells.append((f"{amount} applies", "applies"))
+            else:
+                cells.append((f"{amount} overruled", ""))
         yield place, one_line(text, 500), cells

@@ -74,7 +74,7 @@ def _for_the_rule(alter: re.Match[str], kind: QuotaType, names: Mapping[str, str
     """Return the option that sets or removes the quota that applies; None where no quota applies."""
     user, client_id = names["user"] or "", names["client_id"] or ""
     rules = limits.rules.get(kind)
-    # measured under a user alone, clients are under the user's rule whatever they call themselves
+    # an alert without a client-id is about a user alone, whose rule applies whatever client-id is sent
     decision = None if rules is None else rules.limit(user, client_id)
     if decision is None or decision.entity is None or decision.bound is None:
         return None

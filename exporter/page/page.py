@@ -144,6 +144,7 @@ def _numbers(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
 
 
 def _caption(result: QueryResult) -> str:
+    """Return the place of the shown entities among all that match, or the reason why there is none."""
     unknown = ""
     if result.limits_unknown and result.query.show is Show.NEAR:
         unknown = f" The limits of {result.limits_unknown} entities are unknown: they may be close to them or over."
@@ -171,7 +172,7 @@ def _headers(result: QueryResult, columns: list[TableColumn]) -> Iterator[dict[s
             yield {**header, "address": "", "sorted": ""}
             continue
         is_sorted = order is query.sort
-        upwards = (order in _ASCENDING) is not backwards
+        upwards = (order in _ASCENDING) is not backwards  # reversing turns either direction round
         yield {
             **header,
             "key": order.value,
@@ -181,6 +182,7 @@ def _headers(result: QueryResult, columns: list[TableColumn]) -> Iterator[dict[s
 
 
 def _shadows(snapshot: Snapshot) -> dict[str, object]:
+    """Return the section of the shadows, with a row for each."""
     rows = []
     for shadow in snapshot.shadows:
         nearest = shadow.entities[0] if shadow.entities else None
@@ -210,6 +212,7 @@ def _shadows(snapshot: Snapshot) -> dict[str, object]:
 
 
 def _queues(snapshot: Snapshot) -> dict[str, object]:
+    """Return the section of the delay queues, with a row for each node that reports them, the longest first."""
     nodes = [node for node in snapshot.nodes if node.delay_queue_size]
     nodes.sort(key=lambda node: -sum(node.delay_queue_size.values()))
     rows = []
@@ -227,6 +230,7 @@ def _queues(snapshot: Snapshot) -> dict[str, object]:
 
 
 def _sources(snapshot: Snapshot) -> dict[str, object]:
+    """Return the section of the sources, with a row for each."""
     count = len(snapshot.sources)
     return {
         "key": "sources",
@@ -247,4 +251,5 @@ def _sources(snapshot: Snapshot) -> dict[str, object]:
 
 
 def _capped(caption: str, count: int) -> str:
+    """Return the caption of a table, which says so if not all rows are shown."""
     return f"{caption}; the first {_MOST}" if count > _MOST else caption

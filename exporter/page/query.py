@@ -41,6 +41,7 @@ _NAMES: Final = {"user", "client_id"}
 
 
 def _whole(value: object) -> int:
+    """Return the whole number that a text holds. Raise ValueError for any other text."""
     text = str(value)
     if not (text.isascii() and text.isdigit() and len(text) < 9):  # noqa: PLR2004 - not a thousand digits
         raise ValueError  # without the text, which pydantic would encode in UTF-8
@@ -48,6 +49,7 @@ def _whole(value: object) -> int:
 
 
 def _type(value: str | QuotaType | None) -> QuotaType | None:
+    """Return the quota type with a label; anything but a text as it is. Raise ValueError for another text."""
     if isinstance(value, str):
         if value not in _TYPES:
             raise ValueError
@@ -148,7 +150,7 @@ class PartQuery(BaseModel):
 
 def _in_order(names: Iterable[str]) -> list[str]:
     """Return the parameters in the order of addresses: the part last."""
-    return sorted(names, key=PartQuery.model_fields.__contains__)
+    return sorted(names, key=lambda name: name in PartQuery.model_fields)  # False comes before True
 
 
 class EntityQuery(PartQuery):

@@ -52,6 +52,7 @@ class PageFrame:
         return self._board(boards.TEAMS)
 
     def _board(self, uid: str, **variables: str) -> str | None:
+        """Return the address of a dashboard with values of its variables; None without a Grafana."""
         if self.grafana_url is None:
             return None
         if self.cluster is not None:
@@ -62,6 +63,7 @@ class PageFrame:
 
 @cache
 def _templates() -> Environment:
+    """Return the templates of this room, with the filters that they use."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - 60 ms
 
     templates = Environment(
@@ -73,6 +75,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     templates.filters["one_line"] = one_line
+    # every second part of a text holds names, whose direction of writing must not change that of the others
     templates.filters["isolated"] = lambda text: Markup("").join(
         Markup("<bdi>{}</bdi>").format(part) if place % 2 else part for place, part in enumerate(words.isolated(text))
     )

@@ -82,6 +82,7 @@ def find_rules(snapshot: Snapshot, query: RuleQuery) -> RulesResult:
 
 
 def _matches(rule: RuleUsage, query: RuleQuery, near_limit: float) -> bool:
+    """Return whether a query selects a rule."""
     pressure = rule.pressure
     near = bool(rule.throttled) or (pressure is not None and pressure >= near_limit)
     return (
@@ -93,6 +94,7 @@ def _matches(rule: RuleUsage, query: RuleQuery, near_limit: float) -> bool:
 
 
 def _unused(rule: RuleUsage) -> bool:
+    """Return whether a rule is known to apply to no entity."""
     return rule.hits is not None and not len(rule.hits)
 
 
@@ -122,6 +124,7 @@ def rules_page(result: RulesResult | None, frame: PageFrame, problem: str = "") 
 
 
 def _change(change: LimitChange) -> tuple[str, str, str, str, str]:
+    """Return the cells of a changed rule: time, entity, quota type, old and new value."""
     kind = QuotaType.of_quota_key(change.key)
     old, new = ("none" if value is None else amount(kind, value) for value in (change.old, change.new))
     return (
@@ -134,6 +137,7 @@ def _change(change: LimitChange) -> tuple[str, str, str, str, str]:
 
 
 def _row(rule: RuleUsage, near_limit: float) -> dict[str, object]:
+    """Return the values of the row of a rule."""
     kind = QuotaType.of_quota_key(rule.key)
     count = None if rule.hits is None else len(rule.hits)
     throttled = rule.throttled
@@ -168,6 +172,7 @@ def _row(rule: RuleUsage, near_limit: float) -> dict[str, object]:
 
 
 def _hit(hit: Hit) -> TableCell:
+    """Return the cell of an entity or address that a rule applies to."""
     if isinstance(hit, IpUsage):
         return TableCell(text=f"{name(hit.ip)} on node {name(hit.broker)}")
     suffix = f" on node {name(hit.entity.broker)}"

@@ -120,15 +120,18 @@ def _content(alert: str, text: str) -> dict[str, str]:
 
 
 async def _with_slash(_request: web.Request) -> web.Response:
+    """Redirect to the list of all runbooks."""
     # relative, because a proxy may serve it under any path
     return web.Response(status=308, headers={"Location": "runbooks/"})
 
 
 def _rendered(title: str, **values: object) -> str:
+    """Return a page of runbooks as HTML."""
     full = f"{title} - quotascope"
     return render("runbook.html", None, title=full, root="../", here="runbooks", **values)
 
 
 def _answer(text: str) -> web.Response:
+    """Return the answer with a page of runbooks."""
     headers = {"Content-Security-Policy": POLICY}
     return web.Response(text=text, content_type="text/html", headers=headers)

@@ -98,6 +98,7 @@ class Pages:
             await asyncio.to_thread(self._note)
 
     def _note(self) -> None:
+        """Make the latest snapshot part of the trails and episodes, unless it is already."""
         latest = self._collection.latest
         if latest is not None and latest is not self._noted:
             self._trails.note(latest)
@@ -144,6 +145,7 @@ class Pages:
         )
 
     async def _page(self, render_page: Callable[[Snapshot | None], str], problem: str = "") -> web.Response:
+        """Return the answer with a page that ``render_page`` makes of a snapshot."""
         snapshot = await self.snapshot()
         return web.Response(
             text=await self.in_turn(lambda: render_page(snapshot)),

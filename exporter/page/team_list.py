@@ -137,6 +137,7 @@ def _row(snapshot: Snapshot, sums: TeamSums, kind: QuotaType, place: int) -> Tea
 
 
 def _known(value: float) -> float | None:
+    """Return a number; None for NaN and infinity, which stand for an unknown one."""
     return value if isfinite(value) else None
 
 
@@ -149,10 +150,11 @@ def teams_page(result: TeamsResult | None, frame: PageFrame, problem: str = "") 
         if snapshot.incomplete:
             caption += " Not all brokers are read: sums are the least that they can be."
         sold = sorted(snapshot.sold.items(), key=lambda item: (-item[1].ratio, node_order(item[0][1])))
+        brokers = {broker for (_, broker), _ in sold}
         oversold = {broker for (_, broker), one in sold if one.ratio > 1}
         values = {
             **as_of(snapshot),
-            "oversold": f"{len(oversold)} of {len({broker for (_, broker), _ in sold})} brokers are oversold.",
+            "oversold": f"{len(oversold)} of {len(brokers)} brokers are oversold.",
             "given": query.parameters(),
             "has_teams": snapshot.teams is not None,
             "caption": caption,
@@ -169,14 +171,16 @@ def teams_page(result: TeamsResult | None, frame: PageFrame, problem: str = "") 
 
 
 def _cells(result: TeamResult) -> dict[str, object]:
+    """Return the values of the row of a team."""
     throttled = [
         f"{_least(row.throttled_complete)}{row.throttled} by {type_name(row.quota_type)}"
         for row in result.rows
         if row.throttled
     ]
     if not throttled:
-        none = all(row.throttled_complete for row in result.rows) and any(row.throttled == 0 for row in result.rows)
-        throttled = ["0" if none else UNKNOWN]
+        all_known = all(row.throttled_complete for row in result.rows)
+        is_zero = all_known and any(row.throttled == 0 for row in result.rows)
+        throttled = ["0" if is_zero else UNKNOWN]
     return {
         "name": WORDS.get(result.name, name(result.name)),
         "contact": name(result.team.contact or "") if result.team is not None else "",
@@ -222,6 +226,7 @@ def _least(complete: bool) -> str:  # noqa: FBT001
 
 
 def _sold(kind: QuotaType, broker: str, sold: Sold) -> dict[str, object]:
+    """Return the values of the row of a broker: the limits that hold on it, against what it can do."""
     return {
         "broker": name(broker),
         "quota": type_name(kind),
@@ -232,4 +237,5 @@ def _sold(kind: QuotaType, broker: str, sold: Sold) -> dict[str, object]:
 
 
 def _quoted(text: str) -> str:
+    """Return a team's name as a part of an address."""
     return quote(readable(text), safe="", errors="replace")

@@ -52,7 +52,7 @@ class Teams:
 
     def own(self, usages: Usages, team: str) -> Usages:
         """Return the usages of this team's entities."""
-        # the page repeats its request every few seconds, so that only new names are matched
+        # the page repeats its request every few seconds, and only names that were not in the last one are looked up
         previous, self._known = self._known, {}
 
         def wanted(entity: Entity) -> bool:
