@@ -190,6 +190,7 @@ def shadow_document(shadow: Shadow) -> ShadowDocument:
 
 
 def _shadow_entity(usage: ShadowUsage) -> ShadowEntity:
+    """Return an entity as the rules of a shadow make it."""
     return ShadowEntity(
         **_fields(entity_document(usage)),
         change=None if usage.change is None else usage.change.value,
@@ -286,6 +287,7 @@ def explain_document(result: EntityResult, query: EntityQuery) -> ExplainDocumen
     shown_rows = Usages(result.rows.columns, result.rows.rows[query.offset : query.offset + len(entities)])
     words: dict[str, Any] = as_json(result.user, result.client_id, result.explanations or (), result.callbacks)
     names = [(key, text) for key, text in (("user", result.user), ("client_id", result.client_id)) if text is not None]
+    # the address of the next part has to have the names, which `query` lacks
     part = _part(result.snapshot, query, len(entities), len(result.rows))
     if part["next"]:
         part["next"] = f"?{urlencode(names, errors='replace')}&{part['next'][1:]}"
@@ -306,6 +308,7 @@ def explain_document(result: EntityResult, query: EntityQuery) -> ExplainDocumen
 
 
 def _cluster_document(usage: ClusterUsage) -> ClusterDocument:
+    """Return the usage of an entity on all nodes together."""
     return ClusterDocument(
         quota_type=usage.quota_type.label,
         user=usage.user,
@@ -325,6 +328,7 @@ def _cluster_document(usage: ClusterUsage) -> ClusterDocument:
 
 
 def _explained(entity: EntityDocument, trail: Trail | None, episodes: Sequence[Episode]) -> ExplainedEntity:
+    """Return an entity with its last minutes, if it was seen in them, and its throttle episodes."""
     history = None
     if trail is not None:
         history = HistoryDocument(
@@ -430,12 +434,14 @@ def entity_document(usage: EntityUsage) -> EntityDocument:
 
 
 def _rule(resolution: Resolution | None) -> dict[str, str] | None:
+    """Return the rule that applies, as in `EntityDocument.rule`; None without one, or if it is unknown."""
     if resolution is None or resolution.entity is None:
         return None
     return dict(zip(("name", "level", "user", "client_id"), rule_labels(resolution.entity), strict=True))
 
 
 def _rule_document(rule: RuleUsage) -> RuleDocument:
+    """Return a configured quota with the number of its entities and their utilization."""
     entity, kind = rule.entity, QuotaType.of_quota_key(rule.key)
     level, user, client_id, ip = None, "", "", ""
     if isinstance(entity, QuotaEntity):
@@ -461,6 +467,7 @@ def _rule_document(rule: RuleUsage) -> RuleDocument:
 
 
 def _misnamed_document(rule: Misnamed) -> MisnamedDocument:
+    """Return the doubts about the name of a rule."""
     return MisnamedDocument(
         text=rule.text,
         meant=[
@@ -487,6 +494,7 @@ def _part(snapshot: Snapshot, query: PartQuery, count: int, total: int) -> dict[
 
 
 def _fields(entity: EntityDocument) -> dict[str, Any]:
+    """Return the fields of an entity, as arguments of a document that has further ones."""
     return {field.name: getattr(entity, field.name) for field in fields(entity)}
 
 

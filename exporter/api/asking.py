@@ -103,6 +103,7 @@ class _Exchange:
             self._connection.close()
 
     def _connect(self) -> None:
+        """Open the connection, with TLS for https."""
         try:
             # a little longer than `ask` waits, so that `ask` reports the timeout
             plain = create_connection((self._host, self._port), self._target.timeout_seconds + 1)
@@ -114,6 +115,7 @@ class _Exchange:
             self._connection.sock = tls.wrap_socket(plain, server_hostname=self._host)
 
     def _headers(self) -> dict[str, str]:
+        """Return the headers of the request; a configured header takes precedence over the login."""
         headers = {**self._target.headers, "Accept-Encoding": ENCODING, "Connection": "close"}
         if (user := self._target.username) is not None:
             login = b64encode(f"{user}:{self._target.password}".encode()).decode()
@@ -121,6 +123,7 @@ class _Exchange:
         return headers
 
     def _body(self, response: HTTPResponse) -> bytes:
+        """Return the unpacked body of an answer. Raises ``SourceError`` if it is too long, or not complete."""
         unpacker = Unpacker(response.headers.get("Content-Encoding", ""))
         if response.status != OK:
             raise self._refusal(response, unpacker)
@@ -136,6 +139,7 @@ class _Exchange:
         return bytes(body)
 
     def _refusal(self, response: HTTPResponse, unpacker: Unpacker) -> SourceError:
+        """Return the error of an answer with another status than 200, with the exporter's reason if it gives one."""
         reason = None
         if self._peer.reason is not None:
             content, _ = unpacker.unpacked(response.read(_REASON_BYTES), _CHUNK_BYTES)

@@ -222,6 +222,7 @@ def _snapshots() -> TypeAdapter[SnapshotDocument]:
 
 
 def _snapshot(document: SnapshotDocument, known_limits: Limits | None) -> Observed:
+    """Return the snapshot and the findings of a document; known limits take precedence over those in it."""
     health, limits, findings = document.health, known_limits, list(document.health.findings)
     count, total = len(document.entities), document.entities_total
     if count < total:
@@ -276,6 +277,8 @@ def _snapshot(document: SnapshotDocument, known_limits: Limits | None) -> Observ
 
 
 def _coverage(document: CoverageDocument) -> Coverage:
+    """Return the coverage of an agent's answer."""
+
     def types(labels: Iterable[str]) -> frozenset[QuotaType]:
         return frozenset(_TYPES[label] for label in labels)
 
@@ -296,13 +299,15 @@ def _coverage(document: CoverageDocument) -> Coverage:
 
 
 def _shadow(document: ShadowDocument) -> Shadow:
-    places = {(_TYPES[count.quota_type], count.broker): count for count in document.counts}
+    """Return the effects of a shadow."""
+    counts = {(_TYPES[count.quota_type], count.broker): count for count in document.counts}
     return Shadow(
         name=document.name,
         entities=tuple(map(_shadow_usage, document.entities)),
-        evaluated={place: count.evaluated for place, count in places.items()},
+        evaluated={place: count.evaluated for place, count in counts.items()},
         changes={
-            place: {ThrottleChange(name): n for name, n in count.changes.items()} for place, count in places.items()
+            place: {ThrottleChange(name): entities for name, entities in count.changes.items()}
+            for place, count in counts.items()
         },
         unevaluated={
             (_TYPES[unknown.quota_type], unknown.broker, unknown.reason): unknown.entities
@@ -312,6 +317,7 @@ def _shadow(document: ShadowDocument) -> Shadow:
 
 
 def _shadow_usage(document: ShadowEntity) -> ShadowUsage:
+    """Return an entity as the rules of a shadow make it."""
     usage = _usage(document)
     return ShadowUsage(
         entity=usage.entity,
@@ -325,6 +331,7 @@ def _shadow_usage(document: ShadowEntity) -> ShadowUsage:
 
 
 def _usage(document: EntityDocument) -> EntityUsage:
+    """Return the usage of an entity with its rule, limit and cause."""
     kind = _TYPES[document.quota_type]
     rule = _resolution(kind, document.rule, document.limit)
     if rule is None and LimitState(document.limit_state) is LimitState.UNLIMITED:
@@ -359,6 +366,7 @@ def _usage(document: EntityDocument) -> EntityUsage:
 
 
 def _resolution(kind: QuotaType, rule: Mapping[str, str] | None, limit: float | None) -> Resolution | None:
+    """Return the rule that applies, with its value; ``limit`` is in the unit of ``Entity.limit``."""
     if rule is None:
         return None
     level = Level(rule["level"])
@@ -367,6 +375,7 @@ def _resolution(kind: QuotaType, rule: Mapping[str, str] | None, limit: float | 
 
 
 def _limits(document: SnapshotDocument) -> Limits:
+    """Return the configured quotas and the settings of the nodes."""
     health = document.health
     rules = {kind: QuotaRules() for kind in QuotaType}
     connections: dict[str, float] = {}
@@ -387,6 +396,7 @@ def _limits(document: SnapshotDocument) -> Limits:
 
 
 def _release(document: ReleaseDocument) -> ReleaseRange:
+    """Return the releases that a broker may be of."""
     mode = "-zookeeper" if document.zookeeper else ""
     oldest, newest = (
         None if version is None else KafkaRelease.parse(f"{version}{mode}")
@@ -397,6 +407,10 @@ def _release(document: ReleaseDocument) -> ReleaseRange:
 
 def _entity(level: Level, user: str, client_id: str) -> QuotaEntity:
     """Return the key of a rule: its level tells a default from an entity of that name, and an empty name from none."""
-    of_user: Name | None = DEFAULT if level in _DEFAULT_USER else user if level in _NAMED_USER else None
-    of_client: Name | None = DEFAULT if level in _DEFAULT_CLIENT else client_id if level in _NAMED_CLIENT else None
-    return QuotaEntity(of_user, of_client)
+    rule_user: Name | None = user if level in _NAMED_USER else None
+    if level in _DEFAULT_USER:
+        rule_user = DEFAULT
+    rule_client_id: Name | None = client_id if level in _NAMED_CLIENT else None
+    if level in _DEFAULT_CLIENT:
+        rule_client_id = DEFAULT
+    return QuotaEntity(rule_user, rule_client_id)

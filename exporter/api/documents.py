@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pydantic import TypeAdapter
 
@@ -18,10 +18,6 @@ from ..coverage import EntityKind, Unplaced
 from ..diagnosis.catalog import Finding, FindingSeverity
 from ..limits import LimitChange, LimitsHealth, NodeSettings
 from ..snapshot import SourceHealth
-
-if TYPE_CHECKING:  # the command line reads documents without what makes pages
-    pass
-
 
 _ANY: Final = TypeAdapter(Any)
 

@@ -134,4 +134,5 @@ def _check_names(name: str, parameters: Mapping[str, str]) -> None:
 
 
 def _json(body: bytes, status: int = 200) -> web.Response:
+    """Return the answer with a JSON document."""
     return web.Response(body=body, content_type="application/json", status=status)
