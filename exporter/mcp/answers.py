@@ -99,21 +99,22 @@ class Bounded:
         return self._counted(text, "\n".join(visible(line) for line in short_text.split("\n")))
 
     def _counted(self, text: str, bounded: str) -> str:
+        """Return the bounded form of a text; count it if it differs from the text."""
         self.altered += bounded != text
         return bounded
 
 
 def _is_deep(document: object) -> bool:
     """Return whether more than ``DEEPEST`` lists and objects are inside one another."""
-    inside: list[object] = [document]
+    values_of_level: list[object] = [document]
     for _ in range(DEEPEST + 1):
-        inside = [
+        values_of_level = [
             part
-            for value in inside
+            for value in values_of_level
             if isinstance(value, list | dict)
             for part in (value.values() if isinstance(value, dict) else value)
         ]
-        if not inside:
+        if not values_of_level:
             return False
     return True
 

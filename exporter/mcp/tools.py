@@ -114,7 +114,7 @@ class Question:
             if size.isascii() and size.isdigit() and int(size) > _MOST:  # the API refuses other texts
                 raise InvalidQuery(f"size={shown(size)} is not valid: it has to be at most {_MOST}")
         else:
-            query = {"size": "500"}
+            query = {"size": "500"}  # the whole document, from which ``pick`` takes the answer
         document, health, bounded = await api.get(self.document, query), await api.get("health", {}), Bounded()
         try:
             answer = bounded.of(document) if self.pick is None else self.pick(document, texts, bounded)
@@ -166,6 +166,7 @@ def state_of(health: Mapping[str, Any], url: str, now: float) -> dict[str, Any]:
 
 
 def _iso(seconds: float) -> str:
+    """Return a Unix time as ISO 8601 in UTC, such as ``2026-11-30T12:00:00Z``."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
@@ -214,10 +215,12 @@ class RunbookName:
 
 
 def _names(document: dict[str, Any], _arguments: Mapping[str, Any], bounded: Bounded) -> object:
+    """Return the runbooks of a document without their texts."""
     return [bounded.of({"alert": book["alert"], "path": book["path"]}) for book in document["runbooks"]]
 
 
 def _runbook(document: dict[str, Any], arguments: Mapping[str, Any], bounded: Bounded) -> object:
+    """Return the runbook of the alert that the arguments name. Raises ``InvalidQuery`` if it has none."""
     alert = arguments["alert"]
     for book in document["runbooks"]:
         if book["alert"] == alert:
