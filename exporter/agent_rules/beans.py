@@ -79,6 +79,7 @@ def other_readings() -> Iterator[Reading]:
 
 
 def _reading(attribute: Attribute, names: tuple[tuple[str, str], ...], number: int) -> Reading:
+    """Return a reading of an attribute, with this number unless it is a time of start."""
     value = 1.79e12 if attribute.meaning is Meaning.STARTED_AT else float(number)
     properties = (("type", attribute.type), *attribute.fixed.items(), *names)
     return Reading(attribute.domain, properties, attribute.name, value)

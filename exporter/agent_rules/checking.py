@@ -154,6 +154,7 @@ class _Run:
         return list(unshown.values())
 
     def facts(self) -> Iterator[Fact]:
+        """Yield whether the page shows each attribute, for each kind of entity that has it."""
         groups: dict[tuple[int, EntityKind | None], list[tuple[bool, Reading, Outcome]]] = {}
         attributes: dict[int, Attribute] = {}
         for attribute, kind, unusual, reading, outcome in self.outcomes:
@@ -163,12 +164,15 @@ class _Run:
             failed = [
                 (unusual, reading, outcome) for unusual, reading, outcome in members if not self.shows(reading, outcome)
             ]
-            usual = [reading for reading in failed if not reading[0]]
-            reason, example = self._reason(*(usual or failed)[0][1:]) if failed else ("", "")
+            failed_with_ordinary_names = [member for member in failed if not member[0]]
+            reason = example = ""
+            if failed:
+                _, reading, outcome = (failed_with_ordinary_names or failed)[0]
+                reason, example = self._reason(reading, outcome)
             yield Fact(
                 name=named(attributes[identity]),
                 kind=kind,
-                is_shown=not usual,
+                is_shown=not failed_with_ordinary_names,
                 unusual=not failed,
                 reason=reason,
                 example=example,
@@ -192,12 +196,17 @@ class _Run:
         return f"{outcome.rule.shown} makes lines of it that cannot be read", example
 
     def _value(self, reading: Reading) -> float | None:
+        """Return the number that the reader found for a bean; None if it found none."""
         properties = {key: unquote_tag_value(value) for key, value in reading.properties}
         return self.values.get((Bean.of(reading.domain, properties), reading.attribute))
 
 
 def _run(config: AgentConfig) -> _Run:
-    outcomes = [(*reading, outcome_of(config, reading[-1])) for reading in readings()]
+    """Return what the rules of a configuration make of all readings, and what the reader finds on that page."""
+    outcomes = [
+        (attribute, kind, unusual, reading, outcome_of(config, reading))
+        for attribute, kind, unusual, reading in readings()
+    ]
     lines = [outcome for *_, outcome in outcomes] + [outcome_of(config, reading) for reading in other_readings()]
     reader = TextReader()
     refused, values = "", {}
@@ -228,6 +237,7 @@ def named(attribute: Attribute) -> str:
 def _additions(config: AgentConfig, missing: Sequence[Attribute]) -> tuple[str, tuple[str, ...]]:
     """Return rules of `quotascope rules jmx-exporter` for missing attributes, and the object names that they need."""
     attributes = {id(attribute): attribute for attribute in missing}
+    # the added rules may hide attributes that the agent's own rules show: these need added rules as well
     while True:
         names = [name for name in NAMES if id(name.attribute) in attributes]
         text = _yaml(names)
@@ -277,4 +287,5 @@ def _with_rules(config: AgentConfig, text: str, patterns: Sequence[str]) -> Agen
 
 
 def _yaml(names: Sequence[Name]) -> str:
+    """Return the rules for these names as YAML."""
     return yaml.safe_dump([rule_of(name) for name in names], sort_keys=False, width=10_000, allow_unicode=True)

@@ -103,6 +103,20 @@ def _left_out(config: AgentConfig, reading: Reading) -> str:
 def _by_rule(
     config: AgentConfig, rule: Rule, match: re.Match[str] | None, reading: Reading, attribute: str, text: str
 ) -> Outcome:
+    """
+    Return the line that a rule makes of a reading, or the reason why it makes none.
+
+    Raises ``ConfigError`` if the agent's scrapes fail.
+
+    Args:
+        config: The agent's configuration.
+        rule: The rule that counts.
+        match: Its match; None for a rule without a pattern.
+        reading: The reading.
+        attribute: The name of the attribute, in snake case if the rule says so.
+        text: The text of the reading that rules match.
+
+    """
     value = reading.value
     if rule.value:
         try:
@@ -127,6 +141,7 @@ def _by_rule(
     if len({key for key, _ in labels}) < len(labels):
         raise ConfigError("labels", ["two labels of one name"])
     is_counter = rule.type == "COUNTER" or (config.infer_counters and name.endswith("_total"))
+    # a name may have several of these endings, one after the other
     while end := next((reserved for reserved in _RESERVED if name.endswith(reserved) and name != reserved), ""):
         name = name.removesuffix(end)
     if is_counter:
@@ -173,6 +188,7 @@ def repeated(outcomes: Iterable[Outcome]) -> frozenset[str]:
 
 
 def _java_number(value: float | str) -> str:
+    """Return a value as the text that rules match has it."""
     return value if isinstance(value, str) else repr(float(value))
 
 
@@ -188,4 +204,5 @@ def _safe(name: str) -> str:
 
 
 def _escaped(value: str) -> str:
+    """Return the value of a label as a page has it."""
     return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

@@ -163,7 +163,7 @@ def _within(node: object, place: str, depth: int) -> Iterator[tuple[str, Mapping
             yield from _within(value, f"{place}[{number}]", depth - 1)
     elif (
         isinstance(node, str) and place and "\n" in node and any(f"{key}:" in node for key in ("rules", "ObjectNames"))
-    ):
+    ):  # a whole file as one text, as in a ConfigMap
         try:
             inner: object = yaml.safe_load(node)
         except (yaml.YAMLError, RecursionError, ValueError):
@@ -193,6 +193,7 @@ def _is_configuration(node: Mapping[object, object], keys: set[str], *, top: boo
 
 
 def _configuration(document: Mapping[str, object], file: str, place: str) -> AgentConfig:
+    """Return the configuration in a mapping. Raises ``ConfigError`` when the agent would not start with it."""
     problems: list[str] = []
     rules: list[Rule] = []
     entries = document.get("rules", [{}])
@@ -230,6 +231,7 @@ def _configuration(document: Mapping[str, object], file: str, place: str) -> Age
 
 
 def _rule(number: int, entry: object) -> Rule:
+    """Return an entry of ``rules``. Raises ``ConfigError`` when the agent would not start with it."""
     if not isinstance(entry, Mapping):
         raise ConfigError("rule", ["is not a mapping with keys such as pattern and name"])
     texts = {key: entry[key] for key in ("name", "help", "type") if entry.get(key) is not None}
@@ -268,6 +270,7 @@ def _rule(number: int, entry: object) -> Rule:
 
 
 def _flag(document: Mapping[str, object], key: str) -> bool:
+    """Return an option that is true or false; false without it. Raises ``ConfigError`` for another value."""
     value = document.get(key, False)
     if not isinstance(value, bool):
         raise ConfigError(key, [f"`{key}` must be true or false"])
@@ -275,6 +278,7 @@ def _flag(document: Mapping[str, object], key: str) -> bool:
 
 
 def _names(document: Mapping[str, object], key: str, older: str) -> tuple[ObjectName, ...] | None:
+    """Return the names of beans in an option, or else in the option of an older name; None without either."""
     used = key if key in document else older
     if used not in document:
         return None
@@ -285,6 +289,7 @@ def _names(document: Mapping[str, object], key: str, older: str) -> tuple[Object
 
 
 def _attributes(document: Mapping[str, object], key: str) -> tuple[tuple[ObjectName, frozenset[str]], ...]:
+    """Return the names of beans in an option, each with names of attributes."""
     entries = document.get(key) or {}
     if not isinstance(entries, Mapping) or not all(
         isinstance(names_of_attributes, Sequence) for names_of_attributes in entries.values()
@@ -297,7 +302,9 @@ def _attributes(document: Mapping[str, object], key: str) -> tuple[tuple[ObjectN
 
 
 def _object_name(text: str, key: str) -> ObjectName:
+    """Return the pattern of a text such as ``kafka.server:type=Produce,*``; ``key`` is the option that has it."""
     domain, colon, properties = text.partition(":")
+    # commas within quotes do not separate properties
     parts = re.findall(r'(?:[^",]|"(?:[^"\\]|\\.)*")+', properties)
     pairs = [part.partition("=") for part in parts if part != "*"]
     if not colon or not parts or not all(name and equals for name, equals, _ in pairs):
@@ -311,6 +318,7 @@ def _object_name(text: str, key: str) -> ObjectName:
 
 
 def _glob(text: str) -> re.Pattern[str]:
+    """Return the pattern of a text with wildcards: * for any characters, ? for one; a backslash takes their meaning."""
     parts = re.findall(r"\\.|\*|\?|[^\\*?]+", text, re.DOTALL)
     wild = {"*": ".*", "?": "."}
     return re.compile("".join(wild.get(part, re.escape(part)) for part in parts), re.DOTALL)

@@ -103,18 +103,21 @@ def _rest_of_class(pattern: str, position: int) -> tuple[str, int]:
 
 
 def _posix(pattern: str, name: str) -> str:
+    """Return the characters of a class such as ``Alpha``, to stand within brackets."""
     if name not in _POSIX:
         raise _unknown(pattern, f"\\p{{{name}}}")
     return _POSIX[name]
 
 
 def _escaped(pattern: str, char: str) -> str:
+    r"""Return an escape such as ``\d`` in Python's spelling."""
     if char in _UNKNOWN_ESCAPES:
         raise _unknown(pattern, f"\\{char}")
     return _ESCAPES.get(char, f"\\{char}")
 
 
 def _unknown(pattern: str, part: str) -> ConfigError:
+    """Return the error of a part of a pattern that Python has no counterpart for."""
     return ConfigError("pattern", [f"{pattern!r}: {part} of Java's regular expressions cannot be checked"])
 
 
