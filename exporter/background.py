@@ -41,6 +41,7 @@ class Background:
         self._tasks[name] = task
 
     async def _guarded(self, name: str, work: Callable[[], Awaitable[None]], *, lasting: bool) -> None:
+        """Do the work, log its failure, and begin again if it is lasting."""
         while True:
             try:
                 await work()

@@ -50,6 +50,7 @@ class EmbeddedSource:
         self._clock = clock
         self._beans = beans
         self._further: dict[tuple[str, str], BeanColumn] = {}
+        """Columns of further MBeans, by object name and attribute."""
         self._seen: list[KafkaMetric] = []
         self._columns: dict[MetricName, BeanColumn | None] = {}
         self._shown: list[KafkaMetric] = []
@@ -76,6 +77,7 @@ class EmbeddedSource:
         """Do nothing: the registry belongs to the engine."""
 
     def _learn(self, metrics: list[KafkaMetric], beans: Iterable[tuple[str, str]]) -> None:
+        """Make the layout for other metrics or beans; columns of those that stay are the same objects."""
         columns_by_name, self._columns = self._columns, {}
         of_all = self._registry.config.tags
         for name in (metric.name for metric in metrics if metric.stat is not None):

@@ -122,6 +122,7 @@ def scrape_timeout(header: str | None, config: CollectionConfig) -> float:
 
 @web.middleware
 async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Return the answer of the handler, or a plain text about its error; only defects are logged."""
     try:
         return await handler(request)
     except web.HTTPException as error:
@@ -155,7 +156,7 @@ class Rendering:
         run, now_seconds = asyncio.get_running_loop().run_in_executor, snapshot.time_at(self._clock())
 
         async def made() -> bytes:
-            if compressed:
+            if compressed:  # from the plain body, which other scrapes may share
                 return await run(RENDERING, gzipped, await self.body(snapshot, text_format, compressed=False))
             return await run(RENDERING, self._renderer.render, snapshot, now_seconds, text_format)
 

@@ -20,6 +20,7 @@ from .config import LogConfig, LogFormat
 from .untrusted import LONGEST, one_line
 
 _LONGEST_OF = {"exception": 10_000}
+"""Longest text, in characters, by key of a log line; ``LONGEST`` for all other keys."""
 _EVERY_SECONDS: Final = 60.0
 _NUMBER: Final = re.compile(r"\d+")
 
@@ -38,6 +39,7 @@ def configure_logs(config: LogConfig, stream: TextIO | LogWriter | None = None) 
 
 
 def _processors(log_format: LogFormat, stream: TextIO | LogWriter) -> list[Processor]:
+    """Return the steps that make a line in a format, the last of which returns its text."""
     if log_format is LogFormat.AUTO:
         log_format = LogFormat.HUMAN if stream.isatty() else LogFormat.LOGFMT
     level = structlog.processors.add_log_level
@@ -131,6 +133,7 @@ class LogWriter:
             self._changed.wait_for(lambda: not self._waiting, seconds)
 
     def _write_all(self) -> None:
+        """Write the waiting texts, one after the other, for ever; then log how many were dropped meanwhile."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting)
@@ -153,6 +156,7 @@ class _Lines(structlog.WriteLogger):
     """Writes lines. A disk that is full or a reader that went away costs lines, and no scrape."""
 
     def msg(self, message: str) -> None:
+        """Write a line, or drop it if the stream fails."""
         with contextlib.suppress(OSError, ValueError):
             super().msg(message)
 
@@ -163,6 +167,7 @@ class _Forward(logging.Handler):
     """Hands the lines of libraries to structlog."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Log a line of a library with the name of its logger."""
         try:
             line = structlog.get_logger().bind(logger=record.name)
             line.log(record.levelno, record.getMessage(), exc_info=record.exc_info)

@@ -445,7 +445,7 @@ def replaced(old: Sequence[object], new: Sequence[object]) -> list[int]:
     places: list[int] = []
     length = min(len(old), len(new))
     for start in range(0, length, _BLOCK):
-        ours, theirs = old[start : start + _BLOCK], new[start : start + _BLOCK]
-        if ours != theirs:
-            places += compress(count(start), map(is_not, ours, theirs))
+        old_block, new_block = old[start : start + _BLOCK], new[start : start + _BLOCK]
+        if old_block != new_block:
+            places += compress(count(start), map(is_not, old_block, new_block))
     return [*places, *range(length, max(len(old), len(new)))]

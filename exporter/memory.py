@@ -36,6 +36,7 @@ def limit_bytes(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/
     """
     limits: list[int] = []
     for line in _read(proc).splitlines():
+        # a line is NUMBER:CONTROLLERS:PATH, without controllers in version 2; any other line counts as empty
         _, controllers, path = ([*line.split(":", 2), "", ""])[:3]
         if controllers and "memory" not in controllers.split(","):
             continue
@@ -56,6 +57,7 @@ def machine_bytes() -> int:
 
 
 def _read(path: Path) -> str:
+    """Return the text of a file; an empty text if it cannot be read."""
     try:
         return path.read_text("utf-8")
     except (OSError, ValueError):

@@ -66,6 +66,7 @@ class _RealNames:
         self._lock = threading.Lock()
 
     def add(self, known_name: str, name: bytes) -> None:
+        """Remember the real name of a cut one, and forget those that were remembered longest ago without room."""
         with self._lock:
             self._bytes += len(name) - len(self._names.pop(known_name, b""))
             self._names[known_name] = name
@@ -73,6 +74,7 @@ class _RealNames:
                 self._bytes -= len(self._names.popitem(last=False)[1])
 
     def get(self, known_name: str) -> str | None:
+        """Return the real name of a cut one; None if it is not remembered."""
         with self._lock:
             name = self._names.get(known_name)
         return None if name is None else name.decode()
@@ -119,6 +121,7 @@ def is_plain(text: str) -> bool:
 
 @lru_cache(maxsize=64)  # the attributes of a bean come one after the other
 def _long_property(key: str, value: str) -> str:
+    """Return the value of a key property that may have to be cut; it counts as it is before it is percent-encoded."""
     if key != _USER:
         return known_as(value)
     try:
@@ -135,6 +138,7 @@ def known_rules(tables: Mapping[QuotaType, RuleTable]) -> Mapping[QuotaType, Rul
 
 
 def _known_table(table: RuleTable) -> RuleTable:
+    """Return the rules under known names; the same table if all names are."""
     entities = {entity: known_entity(entity, asked_as) for entity in table}
     if all(entity == renamed for entity, renamed in entities.items()):
         return table

@@ -115,6 +115,7 @@ _PROPERTIES: Final = {
 
 
 def _named(attribute: Attribute) -> Name:
+    """Return the name of an attribute: that of its family, or of a family that only agents have (`_IN_PARTS`)."""
     family, divisor = attribute.family, attribute.divisor
     if family is None or attribute.meaning in _IN_PARTS:
         family, divisor = _IN_PARTS[attribute.meaning]
@@ -173,6 +174,7 @@ def pattern_of(name: Name) -> tuple[str, dict[str, str]]:
     texts: list[str] = []
     groups: dict[str, str] = {}
     count = 0
+    # one alternative for each order of the properties; a group has one number in all of the pattern
     for order in permutations([*fixed[1:], *free]):
         # not possessive: Java would keep the group of an order that failed later on
         parts = order if attribute.required else [f"(?:{part})?" for part in order]
@@ -186,6 +188,7 @@ def pattern_of(name: Name) -> tuple[str, dict[str, str]]:
 
 
 def _literal(text: str) -> str:
+    """Return a pattern that matches exactly this text."""
     # re.escape would put backslashes before hyphens
     return re.sub(r"([.\\*+?^${}()|\[\]])", r"\\\1", text)
 
