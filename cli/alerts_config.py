@@ -165,7 +165,8 @@ def _alerts_section() -> type[Section]:
         section = create_model(name, __base__=Section, **keys)
         used = ", ".join(thresholds_of(name))
         profiles = " and ".join(profiles_of(name))
-        text = f"{rule['annotations']['summary']} Profile: {profiles}.{used and f' Thresholds: {used}.'}"
+        thresholds_text = f" Thresholds: {used}." if used else ""
+        text = f"{rule['annotations']['summary']} Profile: {profiles}.{thresholds_text}"
         fields[name] = (section, Field(default=section(), description=text))
     return create_model("AlertsSection", __base__=Section, **fields)
 
@@ -315,6 +316,7 @@ class AlertsConfig(Section):
 
 
 def _clients(section: ClientsConfig) -> Clients:
+    """Return the clients of an objective, with long names cut as series have them."""
     return Clients(
         user=section.user and asked_as(section.user),
         user_pattern=section.user_pattern,

@@ -82,6 +82,7 @@ def _no_type(ctx: object) -> None:
 
 
 def _as_written(_ctx: object, value: object) -> object:
+    """Return a value of the command line without converting it."""
     return value
 
 

@@ -167,6 +167,7 @@ def _finder(teams: Path | None, settings: Config, *, of_samples: bool) -> TeamFi
 def _of_histories(
     folders: Sequence[str], month: Month, finder: TeamFinder, names: Sequence[str], now_s: float
 ) -> list[ClusterUse]:
+    """Return the bytes of a month in usage histories, of a cluster each."""
     from quotascope.pipeline.cost.usage import use_of_history
 
     with outputs.bar("adding up"):
@@ -176,6 +177,7 @@ def _of_histories(
 def _of_prometheus(
     prometheus: PrometheusOptions, settings: Config, month: Month, finder: TeamFinder, name: str, now_s: float
 ) -> ClusterUse:
+    """Return the bytes of a month by the rates of entities in a Prometheus."""
     from quotascope.pipeline.cost.usage import use_of_past
 
     begin_s, end_s = month.span_s
@@ -190,6 +192,7 @@ def _of_prometheus(
 def _of_counters(
     prometheus: PrometheusOptions, settings: Config, month: Month, name: str, now_s: float
 ) -> list[ClusterUse]:
+    """Return the bytes of a month that exporters have counted for teams, by cluster."""
     from quotascope.pipeline.cost.counters import uses_of_counters
 
     config = prometheus.config(settings)

@@ -108,8 +108,9 @@ def _was_throttled(answer: dict[str, Any]) -> bool | None:
     if answer["episodes"]:
         return True
     losses = answer.get("losses") or {"brokers": ()}
-    has_losses = any(broker["missing_share"] != 0 for broker in losses["brokers"])
-    return None if answer["not_covered"] or answer.get("measured_together") or has_losses else False
+    has_losses = any(broker["missing_share"] != 0 for broker in losses["brokers"])  # None is an unknown share
+    is_unknown = answer["not_covered"] or answer.get("measured_together") or has_losses
+    return None if is_unknown else False
 
 
 def _of_prometheus(
@@ -181,9 +182,11 @@ async def _of_exporter(
     query = EpisodeQuery(since=max(0.0, begin or 0.0))
     answer = await read_episodes(target, query if has_one_name else query.with_values(user=user, client_id=client_id))
     since, taken_at = answer["since"], answer["taken_at"]
-    begin, end = since if begin is None else begin, taken_at if end is None else end
+    begin = since if begin is None else begin
+    end = taken_at if end is None else end
+    # nothing is known before the exporter's first episode could be seen, nor after its last collection
     gaps = [(begin, since), *answer["gaps"], (taken_at, end)]
-    inside = [(max(begin, gap_begin), min(end, gap_end)) for gap_begin, gap_end in gaps]
+    gaps_in_span = [(max(begin, gap_begin), min(end, gap_end)) for gap_begin, gap_end in gaps]
     rows = sorted(
         (episode for episode in answer["episodes"] if episode["began_at"] <= end),
         key=lambda episode: episode["began_at"],
@@ -198,7 +201,9 @@ async def _of_exporter(
         "end": end,
         "measured_together": together,
         "not_covered": [
-            {"broker": None, "begin": gap_begin, "end": gap_end} for gap_begin, gap_end in inside if gap_begin < gap_end
+            {"broker": None, "begin": gap_begin, "end": gap_end}
+            for gap_begin, gap_end in gaps_in_span
+            if gap_begin < gap_end
         ],
         "episodes": [
             {
@@ -225,6 +230,7 @@ def _measured_together(episodes: Sequence[dict[str, Any]], user: str | None, cli
 
 
 def _rules(entity: dict[str, Any]) -> list[str] | None:
+    """Return the rule that throttled an entity of an exporter; empty if none did, None if it is unknown."""
     if entity["cause"] == "controller_mutation":
         decider = entity.get("decided_by") or {}
         rule = decider.get("rule")

@@ -41,6 +41,7 @@ def as_table(
 
 
 def _cell(explanation: Explanation, rule: LevelRule) -> Text:
+    """Return the quota of a level, marked if it applies, and in brackets if it cannot apply to the client."""
     if rule.bound is None:
         return Text("-", style="dim")
     if not rule.applies:

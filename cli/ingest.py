@@ -49,6 +49,7 @@ _CONTENTS: Final = (
 
 
 def _known_zone(name: str) -> str:
+    """Return the name of a time zone as it is. Raises ``typer.BadParameter`` for any other text."""
     zone_of(name, "--log-time-zone")
     return name
 

@@ -122,7 +122,7 @@ def _of_server(
             engine=engine,
             progress=progress,
         )
-    return report, sum(one.has_samples for one in wanted)
+    return report, sum(series.has_samples for series in wanted)
 
 
 def _of_dumps(dumps: list[str], into: str, engine: EngineChoice) -> tuple[IngestedSamples, int]:
@@ -133,15 +133,15 @@ def _of_dumps(dumps: list[str], into: str, engine: EngineChoice) -> tuple[Ingest
     from .samples import Listed, inventory_of, settings_of, wanted_of
 
     with outputs.bar("listing the series") as progress:
-        found = listed(dumps, engine, progress)
-    for dump in found:
+        listed_dumps = listed(dumps, engine, progress)
+    for dump in listed_dumps:
         if not dump.series:
             raise UnreadableLog(dump.dump.path, "has no sample: did promtool print an error?")
     settings = settings_of(past.default_config())
     stock = inventory_of(
-        Listed(one for dump in found for one in dump.series), settings, "", (0.0, 0.0), by_exporter=None
+        Listed(labels for dump in listed_dumps for labels in dump.series), settings, "", (0.0, 0.0), by_exporter=None
     )
     wanted = wanted_of(stock)
     with outputs.bar("reading samples") as progress:
-        report = ingest_dumps(into, settings, found, wanted, engine=engine, progress=progress)
-    return report, sum(one.has_samples for one in wanted)
+        report = ingest_dumps(into, settings, listed_dumps, wanted, engine=engine, progress=progress)
+    return report, sum(series.has_samples for series in wanted)

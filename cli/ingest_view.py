@@ -66,6 +66,7 @@ def print_report(report: IngestReport, batch: int | None = None, *, json: bool =
 
 
 def _document(report: IngestReport) -> dict[str, Any]:
+    """Return the report for programs."""
     return {
         "lines": report.read,
         "added": report.kept,
@@ -107,6 +108,7 @@ def _reasons(report: IngestReport) -> Iterator[str]:
 
 
 def _warnings(report: IngestReport) -> Iterator[str]:
+    """Yield sentences about times that are too coarse, and about lines that the logs lack."""
     from quotascope.pages.words import shown
 
     for broker, (precision, requests) in report.brokers.coarse().items():

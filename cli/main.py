@@ -78,6 +78,7 @@ def _in_plain_words(message: str, cause: BaseException | None, numbers: str) -> 
         return f"{text}; did you mean {close[0]!r}?"
     if numbers and text.startswith(("Input should be less", "Input should be greater")):
         text = f"expected {numbers}"
+    # pydantic's error has a method `errors`; any other cause has no problem to quote
     problems: list[dict[str, object]] = getattr(cause, "errors", list)()
     for theirs, ours in _EXPECTED:
         text = text.replace(theirs, ours)
@@ -104,6 +105,7 @@ app = App(
 
 
 def _show_version(is_requested: bool) -> None:
+    """Print the version, and end, if that is requested."""
     if is_requested:
         from importlib.metadata import version
 
@@ -190,17 +192,18 @@ _QUOTED: Final = re.compile(r"^(Invalid value for |Missing (?:argument|option) )
 def _mute_py4j() -> None:
     """Leave out logs of Py4J, whose tracebacks repeat an error that is reported, also of an ended JVM and of Ctrl-C."""
     if "QUOTASCOPE_TRACEBACK" not in os.environ:
-        logging.getLogger().addFilter(
-            _is_not_of_py4j
-        )  # it logs to the root itself, which then writes to standard error
+        # it logs to the root itself, which then writes to standard error
+        logging.getLogger().addFilter(_is_not_of_py4j)
         logging.getLogger("py4j").propagate = False
 
 
 def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    """Return whether a line of the log is from other code than Py4J's."""
     return f"{os.sep}py4j{os.sep}" not in record.pathname
 
 
 def _unexpected_text(error: Exception) -> str:
+    """Return the message of an error that no code of ours expects."""
     from quotascope.exporter.untrusted import one_line
     from quotascope.pipeline.errors import is_of_spark
 
@@ -213,5 +216,6 @@ def _unexpected_text(error: Exception) -> str:
 
 
 def _fail(message: str, code: int = _FAILED) -> NoReturn:
+    """End the process with a message on standard error."""
     sys.stderr.write(f"quotascope: {message}\n")
     sys.exit(code)

@@ -28,6 +28,13 @@ class OpenPast:
     """Reads the times without a sample of a node: its name, begin and end."""
 
 
+def _state(limit: float | None) -> str:
+    """Return the state of a limit, as in `Present.state`."""
+    if limit is None:
+        return "unknown"
+    return "set" if limit < float("inf") else "unlimited"
+
+
 def with_limits(past: Past, answer: ExporterLimits | None) -> tuple[Past, dict[Entity, Present]]:
     """Return a past with the caveats about the limits that exporters show, and these limits; none without exporters."""
     from quotascope.pipeline.prometheus.advice import Present
@@ -36,7 +43,7 @@ def with_limits(past: Past, answer: ExporterLimits | None) -> tuple[Past, dict[E
         return past, {}
     presents = {
         (kind, user or None, client_id or None): Present(
-            state="unknown" if row.limit is None else "set" if row.limit < float("inf") else "unlimited",
+            state=_state(row.limit),
             limit=row.limit,
             rule=row.rule,
         )

@@ -181,6 +181,7 @@ def check_extra() -> None:
 
 
 def _is_installed(module: str) -> bool:
+    """Return whether a module can be imported, without importing it."""
     from importlib.util import find_spec
 
     try:
@@ -239,6 +240,7 @@ def time_of(text: str | None, name: str, zone: tzinfo) -> float | None:
     except ValueError:
         raise typer.BadParameter(f"{text[:60]!r} is not a time such as 2026-11-23T14:00:00Z", param_hint=name) from None
     if moment.tzinfo is None:
+        # the two readings of a time (PEP 495) differ only where the clocks are set
         earlier, later = (moment.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
         if earlier.utcoffset() != later.utcoffset() and moment.time() != time.min:
             both = f"{earlier.isoformat()} or {later.isoformat()}"
@@ -321,17 +323,19 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         filled = {name: _filled(group, values) for name, group in groups.items()}
         command(**filled, **values)
 
-    options = [
-        option
-        for name, parameter in declared.parameters.items()
-        for option in (_options(groups[name]) if name in groups else [parameter])
-    ]
+    options: list[Parameter] = []
+    for name, parameter in declared.parameters.items():
+        if name in groups:
+            options.extend(_options(groups[name]))
+        else:
+            options.append(parameter)
     # typer reads the options of a command from its signature
     run.__signature__ = declared.replace(parameters=options)  # type: ignore[attr-defined]
     return run
 
 
 def _options(group: type) -> Iterator[Parameter]:
+    """Yield the options of a group, and of the groups in it, as parameters of a command."""
     for name, hint, default in _fields(group):
         if _is_group(hint):
             yield from _options(hint)
@@ -347,10 +351,12 @@ def _filled(group: type, values: dict[str, object]) -> object:
 
 
 def _fields(group: type) -> Iterator[tuple[str, Any, object]]:
+    """Yield the name, the type with its option, and the default of each field of a group."""
     hints = get_type_hints(group, include_extras=True)
     for field in fields(group):
         yield field.name, hints[field.name], field.default
 
 
 def _is_group(hint: object) -> TypeGuard[type]:
+    """Return whether a type is a group of options."""
     return isinstance(hint, type) and is_dataclass(hint)

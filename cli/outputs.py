@@ -147,6 +147,7 @@ def put_json(document: object, file: Path = STDOUT, indent: int | None = 2) -> N
 
 
 def _finite(value: object) -> object:
+    """Return a value with texts in place of infinity, and None in place of NaN, at any depth."""
     if isinstance(value, Mapping):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

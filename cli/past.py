@@ -318,8 +318,9 @@ def _source_for(sources: Sequence[PrometheusConfig], selector: str | None) -> Pr
     differ only in the settings that options replace. Raises ``typer.BadParameter``, which names them.
     """
     candidates = [source for source in sources if source.selector == selector] or sources
-    irrelevant = {"name": None} if selector is None else {"name": None, "selector": ""}
-    first, *others = (source.model_copy(update=irrelevant) for source in candidates)
+    # candidates that differ only in these fields are the same: a selector on the command line replaces theirs
+    equalized = {"name": None} if selector is None else {"name": None, "selector": ""}
+    first, *others = (source.model_copy(update=equalized) for source in candidates)
     if all(other == first for other in others):
         return candidates[0]
     names = [f"{source.label[:60]!r} (selector {source.selector[:200]!r})" for source in candidates[:_MOST_NAMED]]
@@ -552,9 +553,11 @@ def open_past(
 
 def _period(days: float | None, now: float, begin: float | None, end: float | None) -> tuple[float, float]:
     """Return begin and end of a period of whole hours, which is `days` long without a begin, and over by now."""
-    end_s = (now if end is None else min(end, now)) // _HOUR_S * _HOUR_S
+    last_s = now if end is None else min(end, now)
+    end_s = last_s // _HOUR_S * _HOUR_S
     if begin is None:
-        begin_s = end_s - max(1, round(24 * (DAYS if days is None else days))) * _HOUR_S
+        hours = max(1, round(24 * (DAYS if days is None else days)))
+        begin_s = end_s - hours * _HOUR_S
     else:
         begin_s = begin // _HOUR_S * _HOUR_S
     if begin_s >= end_s:

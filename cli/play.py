@@ -106,6 +106,7 @@ async def _run_clients(simulation: Simulation, clock: Clock, until: asyncio.Even
 
 
 async def _redraw(exporter: Exporter, console: Console, until: asyncio.Event) -> None:
+    """Draw the state in place until the end, and leave the last one on the terminal."""
     with full_screen(console) as draw:
         ended = False
         while not ended:
@@ -116,6 +117,7 @@ async def _redraw(exporter: Exporter, console: Console, until: asyncio.Event) ->
 
 
 async def _print(exporter: Exporter, console: Console, until: asyncio.Event) -> None:
+    """Print the state every few seconds until the end."""
     console.print(intro(exporter.url), soft_wrap=True)
     ended = False
     while not ended:
@@ -124,6 +126,7 @@ async def _print(exporter: Exporter, console: Console, until: asyncio.Event) -> 
 
 
 async def _ends_within(until: asyncio.Event, seconds: float) -> bool:
+    """Wait for some seconds; return whether the demo is to end, which ends the wait as well."""
     try:
         await asyncio.wait_for(until.wait(), seconds)
     except TimeoutError:
@@ -144,6 +147,7 @@ def screen(snapshot: Snapshot, url: str, width: int, height: int) -> RenderableT
 
 
 def _address(url: str) -> Text:
+    """Return the line with the addresses for a browser and for Prometheus."""
     text = Text.assemble("Page: ", (f"{url}/", "bold underline"), "   for Prometheus: /metrics   (Ctrl-C ends)")
     text.no_wrap = True
     return text
@@ -183,6 +187,7 @@ def farewell(snapshot: Snapshot, elapsed_seconds: float) -> str:
 
 
 def _refused(snapshot: Snapshot) -> float:
+    """Return the number of refused requests (error 89), which the demo has for topics only."""
     return _total(snapshot, catalog.THROTTLING_ERRORS)
 
 

@@ -283,6 +283,7 @@ def _from_prometheus(  # noqa: PLR0917 - the parts of a command
 
 
 def _servers(settings: Config) -> str:
+    """Return the bootstrap servers for commands, or an example of one if none is configured."""
     return ",".join(settings.kafka.bootstrap_servers if settings.kafka else ["localhost:9092"])
 
 
@@ -301,6 +302,7 @@ def _present_quotas(configured: Path | None, settings: Config) -> tuple[QuotaSet
 
 
 def _floors(texts: Iterable[str]) -> dict[QuotaType, float]:
+    """Return the least limits from texts ``KEY=LIMIT``. Raises ``typer.BadParameter``."""
     floors: dict[QuotaType, float] = {}
     for kind, limit in map(_floor, texts):
         if kind in floors:
@@ -310,6 +312,7 @@ def _floors(texts: Iterable[str]) -> dict[QuotaType, float]:
 
 
 def _floor(text: str) -> tuple[QuotaType, float]:
+    """Return the quota type and the limit of ``KEY=LIMIT``. Raises ``typer.BadParameter``."""
     key, _, value = text.partition("=")
     kind = _kind(key)
     try:
@@ -319,6 +322,7 @@ def _floor(text: str) -> tuple[QuotaType, float]:
 
 
 def _kind(key: str) -> QuotaType:
+    """Return the quota type of a key. Raises ``typer.BadParameter``, with the key that may be meant."""
     from quotascope.metrics.kafka.entities import QuotaType
 
     kind = QuotaType.of_quota_key(key)

@@ -76,7 +76,7 @@ def _table(block: Rows) -> Fitted:
     kinds = [head_of(head)[0] for head in heads]
     cells = [[_text(cell, kind) for cell, kind in zip(row, kinds, strict=True)] for row in rows]
     left_out = {place for place, head in enumerate(heads) if head in block.page_only}
-    if block.below:
+    if block.below:  # a column whose cells stand below the names of the rows
         place = heads.index(block.below)
         left_out.add(place)
         heads[block.name] = f"{heads[block.name]}, {head_of(block.below)[1]}"
@@ -95,7 +95,7 @@ def _table(block: Rows) -> Fitted:
 
 
 def _add_column(table: Table, head: str, cells: Sequence[Text], *, is_name: bool) -> None:
-    """Add a column: figures and words stay whole, names are folded."""
+    """Add a column: figures and words stay whole, names are folded. ``is_name`` is that of the names of the rows."""
     kind, name = head_of(head)
     longest = max((line.cell_len for cell in cells for line in cell.split("\n")), default=0)
     if kind == "name":

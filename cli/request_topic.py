@@ -85,6 +85,7 @@ def request_topic(
 
 
 def _print_throttles(account: ThrottleAccount) -> None:
+    """Print on standard error how long quotas throttled this command, if they did."""
     totals = account.totals()
     if seconds := sum(total.throttled_ms for total in totals) / 1_000:
         retries = sum(total.quota_retries for total in totals)
@@ -96,6 +97,7 @@ def _print_throttles(account: ThrottleAccount) -> None:
 
 
 def _summary(topic: str, ensured: Ensured) -> str:
+    """Return a sentence on whether the topic was created, with its partitions and replicas."""
     topic_shape = ensured.topic
     numbers = [
         f"{number} {noun}{'' if number == 1 else 's'}"

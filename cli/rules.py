@@ -122,6 +122,7 @@ def _configurations(file: Path) -> list[AgentConfig]:
 
 
 def _name(file: Path) -> str:
+    """Return the name of a file in messages."""
     from quotascope.quotas import named
 
     return named(file)

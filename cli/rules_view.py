@@ -20,6 +20,7 @@ def as_json(results: Sequence[Checked]) -> dict[str, object]:
 
 
 def _document(checked: Checked) -> dict[str, object]:
+    """Return the result for one configuration, for programs."""
     facts = [
         {
             "name": fact.name,
@@ -72,6 +73,7 @@ def additions(checked: Checked) -> Iterator[str]:
 
 
 def _entities(checked: Checked) -> Table:
+    """Return the facts about entities as rows, with a column for each kind of entity."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for title in ("of clients", *KINDS.values()):
         table.add_column(title, no_wrap=True)
@@ -85,6 +87,7 @@ def _entities(checked: Checked) -> Table:
 
 
 def _node(checked: Checked) -> Table:
+    """Return the facts about the node as rows."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("of the node", no_wrap=True)
     table.add_column("", no_wrap=True)

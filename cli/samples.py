@@ -49,6 +49,7 @@ class Remote:
                 f"{error}. The machine that reads samples, a worker of Spark too, needs the files of TLS at these paths"
             ) from None
         with asyncio.Runner() as runner:
+            # periods to be read, the earliest last
             waiting, pauses = [(one.begin_ms, one.end_ms)], [*_PAUSES_S]
             while waiting:
                 begin_ms, end_ms = waiting.pop()

@@ -320,5 +320,6 @@ def verify(
 
 
 def _ms(text: str | None, name: str) -> int | None:
+    """Return the Unix time in ms of the value of an option, in UTC if it names no zone; None without one."""
     time_s = options.time_of(text, name, UTC)
     return None if time_s is None else round(1_000 * time_s)

@@ -59,6 +59,7 @@ def counts(shadows: Sequence[Shadow]) -> RenderableType:
 
 
 def _counts_alone(shadow: Shadow) -> RenderableType:
+    """Return the table of a single shadow for a narrow terminal, with its name as the title."""
     changes = [change.words.replace(" ", "\n") for change in ThrottleChange]
     table = _table(one_line(shadow.name), ["quota", "entities", *changes, "unknown"], gap=1)
     for row in _counts(shadow):

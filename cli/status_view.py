@@ -92,6 +92,7 @@ def as_json(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> dict[s
 
 
 def _sources(sources: Sequence[SourceHealth]) -> Fitted:
+    """Return a row for each source."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for header in ("source", "dialect", "state"):
         table.add_column(header, overflow="fold")
@@ -107,6 +108,11 @@ def _sources(sources: Sequence[SourceHealth]) -> Fitted:
 
 
 def _entities(snapshot: Snapshot, pressing: Sequence[EntityUsage], top: int) -> str:
+    """
+    Return a sentence on the number of entities, and on what is unknown of them.
+
+    It ends with a colon if a table of the most urgent ones follows.
+    """
     if not snapshot.nodes:
         return "quota entities: unknown"
     total = counted(len(snapshot.measured) + snapshot.unsent, "quota entity")
@@ -142,6 +148,7 @@ _QUOTA_TYPE: Final = replace(QUOTA_TYPE_WHOLE, width=QUOTA)
 
 
 def _usage(entities: Sequence[EntityUsage], snapshot: Snapshot) -> Constrain:
+    """Return a row for each entity, with columns for what the snapshot has."""
     # expanded, names share the width that numbers leave: a long name cannot push numbers out
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
     columns = (

@@ -79,4 +79,5 @@ def team_finder(file: Path) -> TeamFinder:
 
 
 def _document(**values: object) -> dict[str, Any]:
+    """Return the result for programs, with empty lists for what is not given."""
     return {"problems": [], "teams": [], "shadowed": []} | values

@@ -117,12 +117,11 @@ def whatif(
 
 def _refuse_with_decided(mode: str, engine: str, kafka_version: str | None, *, wait_saved: bool) -> None:
     """Raise BadParameter for an option that would change the answer of a stream."""
-    refused = {
-        "--mode": mode != "open" and "a stream decides in open loop",
-        "--engine": engine != "auto" and "nothing is replayed with --decided",
-        "--kafka-version": kafka_version is not None and "a stream has followed the releases that the log named",
-        "--wait-saved": wait_saved and "a stream knows nothing of waits",
-    }
-    for name, why in refused.items():
-        if why:
-            raise typer.BadParameter(why, param_hint=name)
+    for name, is_used, reason in (
+        ("--mode", mode != "open", "a stream decides in open loop"),
+        ("--engine", engine != "auto", "nothing is replayed with --decided"),
+        ("--kafka-version", kafka_version is not None, "a stream has followed the releases that the log named"),
+        ("--wait-saved", wait_saved, "a stream knows nothing of waits"),
+    ):
+        if is_used:
+            raise typer.BadParameter(reason, param_hint=name)

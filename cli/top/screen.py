@@ -78,6 +78,7 @@ def screen(
 
 
 def _legend(width: int, choices: Choices) -> Iterator[str]:
+    """Yield the explanations of the columns that a terminal of this width shows."""
     if hint := hint_of_teams(width, choices):
         yield hint
     if width >= _WITH_RULES:

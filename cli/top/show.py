@@ -146,6 +146,7 @@ class _Show:
 
 
 async def _refresh(show: _Show, read_state: Read, keys: asyncio.Queue[str], every_seconds: float) -> None:
+    """Read the state again and again until canceled; a key that changes nothing has it drawn."""
     while True:
         await asyncio.sleep(every_seconds)
         try:
