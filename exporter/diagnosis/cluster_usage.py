@@ -209,7 +209,8 @@ def cluster_sentence(usage: ClusterUsage, *, named: bool = True) -> str:
     elif usage.limit_at_least is not None:
         bound = f", limit ≥ {measured(kind, usage.limit_at_least, usage.limit_at_least)}"
     else:
-        bound = f", {UNLIMITED if usage.limit_state is LimitState.UNLIMITED else f'limit {UNKNOWN}'}"
+        no_limit = UNLIMITED if usage.limit_state is LimitState.UNLIMITED else f"limit {UNKNOWN}"
+        bound = f", {no_limit}"
     text = f"cluster {at_least}{amount}{bound}"
     if usage.largest_broker is not None:
         text += f"; broker {shown(usage.largest_broker)} has {percent(usage.largest_share)} of it"

@@ -121,11 +121,11 @@ def _hidden_rules(snapshot: Snapshot, rules: Sequence[RuleUsage]) -> Iterator[Fi
     hidden = [rule for rule in rules if rule.hits is None and not brokers.isdisjoint(rule.hidden_on)]
     if not hidden:
         return
-    nodes_by_kind = {
-        (quota_type, EntityKind.of_rule(rule.entity)): rule.hidden_on
-        for rule in hidden
-        if isinstance(rule.entity, QuotaEntity) and (quota_type := QuotaType.of_quota_key(rule.key)) is not None
-    }
+    nodes_by_kind: dict[tuple[QuotaType, EntityKind], tuple[str, ...]] = {}
+    for rule in hidden:
+        quota_type = QuotaType.of_quota_key(rule.key)
+        if isinstance(rule.entity, QuotaEntity) and quota_type is not None:
+            nodes_by_kind[quota_type, EntityKind.of_rule(rule.entity)] = rule.hidden_on
     nodes = dict.fromkeys(chain.from_iterable(rule.hidden_on for rule in hidden))
     kinds = kinds_text(nodes_by_kind) or "new connections"
     yield Catalog.LIMITS_NOT_VISIBLE.found(

@@ -114,6 +114,7 @@ class MeasuredNames:
             candidates = self._by_client_id.get(required_names.get(CLIENT_ID, ""), ())
 
         def suitability(candidate: Entity) -> tuple[bool, bool]:
+            """Return whether a candidate has all names of the rule, and whether it has the preferred quota type."""
             return _agrees(candidate, literal_names), candidate.quota_type is kind
 
         best = max(candidates, key=suitability, default=None)
@@ -287,7 +288,8 @@ class _Doubtful:
             applies = "would apply" if is_measured else "may apply"
         begin = f"`{self._entity.rule}` {applies} to no client"
         if self._similar:
-            differing = f"differ{'s' if len(meant) == 1 else ''} in {' and '.join(reasons)}"
+            verb = "differs" if len(meant) == 1 else "differ"
+            differing = f"{verb} in {' and '.join(reasons)}"
             if len(meant) == 1:
                 return f"{begin}; {_measured(meant[0])}, and {differing}: is it meant?"
             return f"{begin}; {'; '.join(map(_measured, meant))}; they {differing}: is one of them meant?"

@@ -102,7 +102,7 @@ class RuleUsage:
                 return None
             by_others = columns.causes[rows] == _MUTATION_CAUSE
             return int(((throttle_times > 0) & ~by_others).sum())
-        return 0 if self.hits == () else None
+        return 0 if self.hits == () else None  # hits that are addresses have no throttle times
 
 
 def _greatest(values: Floats) -> float | None:
@@ -201,6 +201,7 @@ def _connection_rules(
         hidden_on: The nodes whose agents may not show new connections.
 
     """
+    # by the one spelling of an address, in which brokers report it
     owners = {host_address(name): name for name in rules if is_address(name)}
     hits: dict[str, list[IpUsage]] = defaultdict(list)
     for node in nodes:

@@ -197,8 +197,9 @@ def _referring(usages: Usages) -> _Key:
 def _names(usages: Usages) -> _Key:
     """Return a sort key by user, then client-id; entities with the same names keep their order."""
     names = [(entity.user, entity.client_id) for entity in usages.columns.layout.entities[usages.rows]]
+    in_name_order = sorted(range(len(names)), key=names.__getitem__)
     places = np.empty(len(names), np.intp)
-    places[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    places[in_name_order] = np.arange(len(names))
     return places
 
 

@@ -106,6 +106,7 @@ class Trails:
             self._clock_offset = clock_offset
         self._clock_change = round(clock_offset - self._clock_offset, _MILLISECOND_DIGITS)
         step = int((snapshot.steady_at + self._clock_offset) // self._step_seconds)
+        # a snapshot whose steady time went back counts for the present step
         self._set_back = max(self._set_back, self._now - step)
         present_step = step + self._set_back
         new_steps = min(present_step - self._now, self._steps)
@@ -174,8 +175,9 @@ class Trails:
         ages = np.arange(self._steps - 1, -1, -1)
         values = self._values[:, (self._now - ages) % self._steps, slot]
         used, usage, throttle_time = values.astype(np.float64)
+        begins = (self._now - self._set_back - ages.astype(np.float64)) * self._step_seconds
         return Trail(
-            times=(self._now - self._set_back - ages.astype(np.float64)) * self._step_seconds + self._clock_change,
+            times=begins + self._clock_change,
             step_seconds=self._step_seconds,
             used=used,
             usage=usage,
