@@ -43,15 +43,13 @@ def _section(section: type[Section], place: tuple[str, ...]) -> Iterator[str]:
     """Yield the lines of a section: each key with its value, below its description; keys without a default after #."""
     for key, field in section.model_fields.items():
         yield from _comment(field.description or "")
-        place_of_key, below = (*place, key), section_in(field.annotation)
+        place_of_key, subsection = (*place, key), section_in(field.annotation)
         default = field.get_default(call_default_factory=True)
-        if below is not None:
+        # a key that is not active is commented out
+        if subsection is not None:
             is_list = typing.get_origin(field.annotation) is tuple
-            nested = _nested(_section(below, place_of_key), as_item=is_list)
-            lines, active = (
-                [f"{key}:", *nested],
-                place_of_key in _SHOWN or isinstance(field.default, BaseModel),
-            )
+            lines = [f"{key}:", *_nested(_section(subsection, place_of_key), as_item=is_list)]
+            active = place_of_key in _SHOWN or isinstance(field.default, BaseModel)
         elif default is None or default == {}:
             lines, active = _yaml(key, field.examples), False
         else:
