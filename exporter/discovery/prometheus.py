@@ -76,7 +76,10 @@ class PrometheusFinder:
         missing = [instance for instance, node_id in ids.items() if node_id is None]
         if missing:
             by_host = await self._ids_by_host(problems)
-            ids |= {instance: by_host[host] for instance in missing if (host := _host(instance)) in by_host}
+            for instance in missing:
+                host = _host(instance)
+                if host in by_host:
+                    ids[instance] = by_host[host]
         self._refuse_shared_ids(reading, ids)
         unidentified = [instance for instance, node_id in ids.items() if node_id is None]
         if unidentified:
@@ -199,4 +202,5 @@ def _common_labels(node: NodeSeries) -> set[tuple[str, str]]:
 def _host(instance: str) -> str:
     """Return the host of ``HOST:PORT``, in lower case."""
     host, _, port = instance.rpartition(":")
-    return (host if host and port.isdecimal() else instance).strip("[]").lower()
+    has_port = bool(host) and port.isdecimal()
+    return (host if has_port else instance).strip("[]").lower()

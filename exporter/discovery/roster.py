@@ -69,6 +69,7 @@ class Roster:
         self._fixed = tuple(fixed)
         self._build = build
         self._found: dict[str, Source] = {}
+        """The found sources by name."""
         self._configs: dict[str, SourceConfig | FoundSource] = {}
         """The configurations of the found sources, by the same names."""
         self._clock = clock
