@@ -189,6 +189,7 @@ class _Turns:
 
 def _count(counts: OrderedDict[str, int], name: str) -> None:
     """Count one more for ``name``, and drop the oldest counts where there are too many."""
+    # taken out and put back: the name that was counted last is at the end
     counts[name] = min(counts.pop(name, 0) + 1, _MOST_COUNTED)
     if len(counts) > _MOST_NETWORKS:
         counts.popitem(last=False)
