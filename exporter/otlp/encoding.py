@@ -173,8 +173,9 @@ class Encoder:
                 heads_by_row[row] = self._head(names, reader.labels(layout.entities[row]))
             heads = heads_by_row[rows].tolist()
         series: dict[bytes, float] = {}
-        for head, value in zip(heads, (values[rows] + 0.0).tolist(), strict=True):
-            series.setdefault(head, value)  # turns -0 into 0
+        without_negative_zero = values[rows] + 0.0
+        for head, value in zip(heads, without_negative_zero.tolist(), strict=True):
+            series.setdefault(head, value)
         return series
 
     def _head(self, names: Sequence[str], labels: Sequence[str]) -> bytes:

@@ -83,7 +83,8 @@ class PushResult:
     @property
     def outcome(self) -> Outcome:
         """The result in one word."""
-        if self.lost or (self.reason and not self.accepted and not self.rejected):
+        has_only_reason = self.reason and not self.accepted and not self.rejected
+        if self.lost or has_only_reason:
             return Outcome.FAILURE
         return Outcome.PARTIAL if self.rejected else Outcome.SUCCESS
 
