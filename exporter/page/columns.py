@@ -232,14 +232,16 @@ def trail_drawing(trail: Trail, kind: QuotaType, near_limit: float) -> dict[str,
     known_values = values[~np.isnan(values)]
     highest = float(known_values.max()) if known_values.size else 0.0
     # the limit (100 %) is in sight, and bars end at twice the limit
-    top = max(_TOP, min(highest, 2.0)) if limited else highest or 1.0
+    top = max(_TOP, min(highest, 2.0)) if limited else (highest or 1.0)
     in_throttle: list[bool] = (trail.throttle_time > 0).tolist()
     throttled = np.flatnonzero(in_throttle).tolist()
-    color: Callable[..., str] = (
-        partial(color_of, near_limit=near_limit)
-        if limited
-        else lambda _, *, throttled: "over" if throttled else "plain"
-    )
+
+    def color_without_limit(_value: float, *, throttled: bool) -> str:
+        return "over" if throttled else "plain"
+
+    color: Callable[..., str] = color_without_limit
+    if limited:
+        color = partial(color_of, near_limit=near_limit)
     quantity = "highest utilization" if limited else "highest usage"
 
     def text_of(value: float) -> str:

@@ -62,11 +62,13 @@ def _command(line: str, names: Mapping[str, str | None], limits: Limits | None) 
         nonlocal missing
         name = names["user" if match["name"] == USER else "client_id"]
         if name is None or is_cut(name):
+            # kafka-configs.sh cannot do without the name of its entity; other options can be left out
             missing |= match["option"].startswith("--entity")
             return ""
         return f"{match['option']} {bash_quoted(name)}"
 
     filled_line = _NAMES.sub(named, line)
+    # an option that is left out leaves two blanks
     return None if missing else re.sub(r"(?<=\S)  +", " ", filled_line)
 
 

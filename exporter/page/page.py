@@ -62,6 +62,7 @@ def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str 
     if result is not None:
         snapshot, query = result.snapshot, result.query
         teams = dict.fromkeys(filter(None, (*result.teams.names, query.team)))
+        team_choices = [(team, _NO_TEAM if team == UNOWNED else team) for team in teams]
         columns = [column for column in COLUMNS if column is not TEAM or result.teams.names]
         values = {
             **as_of(snapshot),
@@ -70,7 +71,7 @@ def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str 
             "tagged": len(snapshot.columns.tagged),
             "findings": diagnose(snapshot),
             "given": query.parameters(),
-            "teams": [("", "all"), *((team, _NO_TEAM if team == UNOWNED else team) for team in teams)] if teams else [],
+            "teams": [("", "all"), *team_choices] if team_choices else [],
             "types": TYPES,
             "shows": _SHOWS,
             "show": query.show.value,
@@ -155,7 +156,8 @@ def _caption(result: QueryResult) -> str:
         return "No source is read: the entities are unknown."
     if not result.total:
         unseen = unseen_clients(result.snapshot)
-        return f"No entity matches.{unknown}{f' But {unseen}.' if unseen else ''}"
+        no_entity = f"No entity matches.{unknown}"
+        return f"{no_entity} But {unseen}." if unseen else no_entity
     return f"{shown_part(result.query.offset, len(result.rows), result.total)}{unknown}"
 
 
@@ -173,11 +175,12 @@ def _headers(result: QueryResult, columns: list[TableColumn]) -> Iterator[dict[s
             continue
         is_sorted = order is query.sort
         upwards = (order in _ASCENDING) is not backwards  # reversing turns either direction round
+        direction = "ascending" if upwards else "descending"
         yield {
             **header,
             "key": order.value,
             "address": query.with_values(sort=order, reverse=str(int(is_sorted and not backwards)), offset=0).address,
-            "sorted": ("ascending" if upwards else "descending") if is_sorted else "",
+            "sorted": direction if is_sorted else "",
         }
 
 

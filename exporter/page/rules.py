@@ -75,7 +75,12 @@ def find_rules(snapshot: Snapshot, query: RuleQuery) -> RulesResult:
     """
     rules = rule_usage(snapshot.limits, snapshot) if snapshot.limits else []
     matching = [rule for rule in rules if _matches(rule, query, snapshot.thresholds.near_limit)]
-    matching.sort(key=lambda rule: (not rule.throttled, -(rule.pressure or 0.0), _unused(rule), rule.hits is not None))
+
+    def rank(rule: RuleUsage) -> tuple[bool, float, bool, bool]:
+        has_known_hits = rule.hits is not None
+        return not rule.throttled, -(rule.pressure or 0.0), _unused(rule), has_known_hits
+
+    matching.sort(key=rank)
     return RulesResult(
         snapshot=snapshot, query=query, total=len(matching), rules=matching[query.offset : query.offset + query.size]
     )

@@ -206,13 +206,15 @@ def _amount(row: TeamRow) -> TableCell:
     elif row.allowed is not None:
         text += f" of at most {measured(kind, row.allowed, row.allowed)}"
     elif row.usage is not None:
-        text += f", {UNLIMITED if row.unlimited else f'limit {UNKNOWN}'}"
+        no_limit = UNLIMITED if row.unlimited else f"limit {UNKNOWN}"
+        text += f", {no_limit}"
     if row.budget is not None:
         part = UNKNOWN if row.budget_ratio is None else f"{mark}{percent(row.budget_ratio)}"
         text += f"; {part} of the budget of {measured(kind, row.budget, row.budget)}"
     if row.stranded or (row.allowed is not None and not row.stranded_complete):
         mark = _least(row.stranded_complete)
-        text += f"; stranded {f'{mark}{measured(kind, row.stranded, row.allowed)}' if row.stranded else UNKNOWN}"
+        stranded = f"{mark}{measured(kind, row.stranded, row.allowed)}" if row.stranded else UNKNOWN
+        text += f"; stranded {stranded}"
     if row.fairness is not None:
         text += f"; fairness {row.fairness:.2f}"
     elif row.fairness_unknown:
