@@ -280,7 +280,7 @@ def explain_document(result: EntityResult, query: EntityQuery) -> ExplainDocumen
     """
     Return the answer of ``/api/v1/explain``.
 
-    What the command prints as JSON, and the entities that are measured; ``query`` has their part.
+    It has what the command prints as JSON, and the measured entities in the part that ``query`` asks for.
     """
     part_of_rows = result.rows[query.offset : query.offset + query.size]
     entities = list(_bounded(map(entity_document, part_of_rows)))
