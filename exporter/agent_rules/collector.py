@@ -35,7 +35,8 @@ class Reading:
     @property
     def text(self) -> str:
         """Return bean and attribute as messages name them."""
-        return f"{self.domain}:{','.join(f'{key}={value}' for key, value in self.properties)} {self.attribute}"
+        properties = ",".join(f"{key}={value}" for key, value in self.properties)
+        return f"{self.domain}:{properties} {self.attribute}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ def outcome_of(config: AgentConfig, reading: Reading) -> Outcome:
     reason = _left_out(config, reading)
     if reason:
         return Outcome(None, reason)
-    bean = f"{reading.domain}<{', '.join(f'{key}={value}' for key, value in reading.properties)}><>"
+    properties = ", ".join(f"{key}={value}" for key, value in reading.properties)
+    bean = f"{reading.domain}<{properties}><>"
     for rule in config.rules:
         attribute = _snake_case(reading.attribute) if rule.snake_case else reading.attribute
         text = f"{bean}{attribute}: {_CACHED if rule.cache else _java_number(reading.value)}"
@@ -166,7 +168,8 @@ def page_of(outcomes: Iterable[Outcome]) -> str:
     ]
     for name, members in sorted(families.items()):
         types = {(member.rule.type if member.rule else "UNKNOWN") for member in members}
-        kind = {"GAUGE": "gauge", "COUNTER": "counter"}.get(types.pop() if len(types) == 1 else "", "untyped")
+        only_type = types.pop() if len(types) == 1 else ""
+        kind = {"GAUGE": "gauge", "COUNTER": "counter"}.get(only_type, "untyped")
         lines += [f"# HELP {name} made by a rule", f"# TYPE {name} {kind}"]
         have_equal_labels = len({member.labels for member in members}) < len(members)
         for outcome in members:

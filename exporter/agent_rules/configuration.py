@@ -187,7 +187,9 @@ def _is_configuration(node: Mapping[object, object], keys: set[str], *, top: boo
         rules = node["rules"]
         entries = rules if isinstance(rules, list) else []
         are_rules = all(isinstance(entry, Mapping) and entry.keys() <= _RULE_KEYS for entry in entries)
-        if (are_rules and (entries or top)) or (has_only_options and top):
+        if are_rules and (entries or top):
+            return True
+        if has_only_options and top:
             return True
     return has_only_options and not keys.isdisjoint(_OPTIONS - _COMMON_OPTIONS)
 
