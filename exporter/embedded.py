@@ -79,20 +79,22 @@ class EmbeddedSource:
     def _learn(self, metrics: list[KafkaMetric], beans: Iterable[tuple[str, str]]) -> None:
         """Make the layout for other metrics or beans; columns of those that stay are the same objects."""
         columns_by_name, self._columns = self._columns, {}
-        of_all = self._registry.config.tags
+        common_tags = self._registry.config.tags
         for name in (metric.name for metric in metrics if metric.stat is not None):
             if name not in columns_by_name:
-                tags = {key: value for key, value in name.tags.items() if value and (key, value) not in of_all}
+                tags = {key: value for key, value in name.tags.items() if value and (key, value) not in common_tags}
                 bean = Bean.of(SERVER, {**tags, "type": name.group})
                 columns_by_name[name] = wanted(BeanColumn(bean, name.name))
             self._columns[name] = columns_by_name[name]
         self._shown = [metric for metric in metrics if self._columns.get(metric.name)]
         columns = (self._columns[metric.name] for metric in self._shown)
-        self._further = {
-            (name, attribute): self._further.get((name, attribute))
-            or BeanColumn(Bean.of(*parse_object_name(name)), attribute)
-            for name, attribute in beans
-        }
+        further: dict[tuple[str, str], BeanColumn] = {}
+        for object_name, attribute in beans:
+            column = self._further.get((object_name, attribute))
+            if column is None:
+                column = BeanColumn(Bean.of(*parse_object_name(object_name)), attribute)
+            further[object_name, attribute] = column
+        self._further = further
         self._layout = BeanLayout((*filter(None, columns), *self._further.values()))
         self._seen = metrics
 

@@ -42,7 +42,7 @@ def limit_bytes(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/
             continue
         base, file = (root / "memory", "memory.limit_in_bytes") if controllers else (root, "memory.max")
         group = base / path.lstrip("/")
-        for folder in (group, *group.parents):
+        for folder in (group, *group.parents):  # the limits of the groups around it hold as well
             text = _read(folder / file).strip()
             if text.isdigit() and int(text) < _UNLIMITED:
                 limits.append(int(text))
