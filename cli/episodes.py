@@ -256,19 +256,18 @@ def report(answer: dict[str, Any], source: str | None, zone: tzinfo, *, sums: bo
     from quotascope.pages.report import Report, Rows
     from quotascope.pages.words import moment, period, seconds, shown
 
-    counts = () if sums else ("#requests", "#total")
+    count_heads = () if sums else ("#requests", "#total")
     rows = []
     for episode in answer["episodes"][-_MOST:]:
-        count, total, longest = (
-            episode[name] for name in ("throttled_requests", "throttle_seconds", "longest_throttle_seconds")
-        )
+        count, total = episode["throttled_requests"], episode["throttle_seconds"]
+        longest = episode["longest_throttle_seconds"]
         rules = episode["rules"]
-        # a column has the quota
+        # the quota at the beginning of a rule has a column of its own
         rule_names = [shown(rule.removeprefix(f"{episode['quota_type']} "), 100) for rule in rules or ()]
         names = [episode[name] for name in ("user", "client_id")]
         if sums:
             names = [name or None for name in names]
-        cells = ["?" if count is None else f"{count:,}", "?" if total is None else seconds(total)]
+        count_cells = ["?" if count is None else f"{count:,}", "?" if total is None else seconds(total)]
         rows.append([
             moment(1_000 * episode["began_at"], zone)[: len("2026-11-21 16:55:06")],
             seconds(episode["ended_at"] - episode["began_at"]) + (", ongoing" if episode["ongoing"] else ""),
@@ -276,13 +275,13 @@ def report(answer: dict[str, Any], source: str | None, zone: tzinfo, *, sums: bo
             " or ".join(rule_names) or ("unknown rule" if rules is None else "no rule"),
             shown(episode["broker"]),
             episode["quota_type"].replace("_", " "),
-            *([] if sums else cells),
+            *([] if sums else count_cells),
             "?" if longest is None else seconds(longest),
         ])  # fmt: skip
     count = len(answer["episodes"])
     latest = [f"the latest {_MOST} of {count:,}: --json has all"] if count > _MOST else []
     table = Rows(
-        heads=("#from", "=length", "entity", "by rule", "node", "=quota", *counts, "#longest"),
+        heads=("#from", "=length", "entity", "by rule", "node", "=quota", *count_heads, "#longest"),
         rows=rows,
         legend="; ".join((f"times are in {zone}", *latest)),
         below="by rule",

@@ -121,7 +121,10 @@ def _text(cell: RenderableType) -> Text:
     """Return the text of a cell; an empty text for a drawing such as a bar."""
     if isinstance(cell, Names):
         cell = cell.whole
-    text = cell if isinstance(cell, Text) else Text(cell if isinstance(cell, str) else "")
+    if isinstance(cell, Text):
+        text = cell
+    else:
+        text = Text(cell if isinstance(cell, str) else "")
     return Text("\n").join(text.split("\n"))
 
 

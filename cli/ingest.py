@@ -225,7 +225,8 @@ interrupted.
         hint = content_hint(logs, names, follow_links=follow_links)
         if not hint and not report.read and STANDARD_INPUT in logs:
             hint = "standard input is empty"
-        typer.echo(f"quotascope: {_NO_LOG.format(seems=f', {one_line(hint)}' if hint else '')}", err=True)
+        seems = f", {one_line(hint)}" if hint else ""
+        typer.echo(f"quotascope: {_NO_LOG.format(seems=seems)}", err=True)
     if report.broken or report.nothing_readable or report.unread_apis:
         raise typer.Exit(1)
 

@@ -40,8 +40,9 @@ def print_report(report: IngestReport, batch: int | None = None, *, json: bool =
             outputs.put_json({"batch": batch, **document}, indent=None)
     else:
         known_lines = report.duplicates + report.quarantined_before
+        prefix = "" if batch is None else f"batch {batch}: "
         typer.echo(
-            f"{'' if batch is None else f'batch {batch}: '}{report.read:,} lines: {report.kept:,} requests added, "
+            f"{prefix}{report.read:,} lines: {report.kept:,} requests added, "
             f"{report.forwarded:,} second lines of forwarded requests, {known_lines:,} known before, "
             f"{report.repeated:,} repeated, "
             f"{report.quarantined:,} quarantined"

@@ -419,7 +419,7 @@ def _time_of(api: PrometheusApi, runner: asyncio.Runner, config: PrometheusConfi
 
 @contextmanager
 def _warned() -> Iterator[dict[str, None]]:
-    """Print the warnings of servers at the end, on standard error."""
+    """Yield a place for the warnings of servers, and print them on standard error at the end."""
     warnings: dict[str, None] = {}
     try:
         yield warnings
@@ -552,7 +552,7 @@ def open_past(
 
 
 def _period(days: float | None, now: float, begin: float | None, end: float | None) -> tuple[float, float]:
-    """Return begin and end of a period of whole hours, which is `days` long without a begin, and over by now."""
+    """Return begin and end of a period of whole hours that is over by now; it is `days` long if it has no begin."""
     last_s = now if end is None else min(end, now)
     end_s = last_s // _HOUR_S * _HOUR_S
     if begin is None:

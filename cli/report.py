@@ -51,7 +51,7 @@ def show(console: Console, report: Report) -> None:
 
 
 def _parts(block: Block) -> Iterator[RenderableType]:
-    """Yield the parts of a terminal that show a block."""
+    """Yield what a terminal shows of a block: a chart as its rows, and nothing of details, which only pages have."""
     if isinstance(block, Chart):
         if block.rows is not None:
             yield from _parts(block.rows)
@@ -101,14 +101,14 @@ def _add_column(table: Table, head: str, cells: Sequence[Text], *, is_name: bool
     if kind == "name":
         table.add_column(name, overflow="fold", min_width=min(_NAME, max(longest, len(name))) if is_name else None)
         return
+    least_width = max(longest, *map(len, name.split()), 1)
     if kind == "number":
-        width = max(longest, *map(len, name.split()), 1)
-        table.add_column("\n".join(wrap(name, width)), justify="right", no_wrap=True)
+        table.add_column("\n".join(wrap(name, least_width)), justify="right", no_wrap=True)
         return
     if longest > _WORDS and all(len(word) <= _WORD for cell in cells for word in cell.plain.split()):
         table.add_column(name, max_width=_WORD)
         return
-    table.add_column("\n".join(wrap(name, max(longest, *map(len, name.split()), 1))), no_wrap=True)
+    table.add_column("\n".join(wrap(name, least_width)), no_wrap=True)
 
 
 def _text(cell: str | Cell, kind: str) -> Text:

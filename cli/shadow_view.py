@@ -121,7 +121,8 @@ def nearest(snapshot: Snapshot, top: int) -> Iterator[RenderableType]:
             change = units.NOT_APPLICABLE if usage.change is None else usage.change.words
             node = Text(one_line(usage.entity.broker))
             table.add_row(node, who, kind, amount, used, delay, change, limit_now, throttle_now)
-            narrow.add_row(*(node, who, kind, used, delay, change, throttle_now)[first_narrow:])
+            narrow_cells = (node, who, kind, used, delay, change, throttle_now)
+            narrow.add_row(*narrow_cells[first_narrow:])
         yield Fitted(table, name=1, narrow=Fitted(narrow, name=1 - first_narrow))
     if any(usage.held_back for usage in usages):
         yield Text(HELD_BACK, "dim")

@@ -124,9 +124,9 @@ def entity_table(
     burst = burst_column(snapshot)
     team = () if teams is None else (team_column(teams),)
     small = (node, WHO, QUOTA_TYPE, USAGE_OF_LIMIT, USED, *burst, DELAY)
-    wide = (*small[:2], *team, *small[2:4], BAR, *small[4:], *shadow, lately, RULE)
+    wide = (node, WHO, *team, QUOTA_TYPE, USAGE_OF_LIMIT, BAR, USED, *burst, DELAY, *shadow, lately, RULE)
     wider = tuple(QUOTA_TYPE_WHOLE if column is QUOTA_TYPE else column for column in wide)
-    usual = (*small[:2], *team, *small[2:], *shadow, RULE)
+    usual = (node, WHO, *team, QUOTA_TYPE, USAGE_OF_LIMIT, USED, *burst, DELAY, *shadow, RULE)
     # the rule is more useful than the amounts, as the used part is shown
     tight = (node, WHO, QUOTA_TYPE, USED, *burst, DELAY, *shadow, RULE)
     layouts = (
