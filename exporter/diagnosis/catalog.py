@@ -427,6 +427,6 @@ UNCERTAIN: Final = frozenset(
 
 def is_all_clear(findings: Collection[Finding]) -> bool:
     """Return whether nothing is wrong, and no finding leaves open that clients are hidden."""
-    return worst(findings) in {FindingSeverity.OK, FindingSeverity.NOTE} and not any(
-        finding.code in UNCERTAIN for finding in findings
-    )
+    nothing_wrong = worst(findings) in {FindingSeverity.OK, FindingSeverity.NOTE}
+    may_hide_clients = any(finding.code in UNCERTAIN for finding in findings)
+    return nothing_wrong and not may_hide_clients

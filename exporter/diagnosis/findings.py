@@ -118,7 +118,7 @@ def _hidden_rules(snapshot: Snapshot, rules: Sequence[RuleUsage]) -> Iterator[Fi
     """Yield a finding about the rules whose clients the agents of nodes that are read may hide."""
     # a node that is not read has a finding of its own
     brokers = {node.broker for node in snapshot.nodes}
-    hidden = [rule for rule in rules if rule.hits is None and not brokers.isdisjoint(rule.hidden_on)]
+    hidden = [rule for rule in rules if rule.hits is None and brokers.intersection(rule.hidden_on)]
     if not hidden:
         return
     nodes_by_kind: dict[tuple[QuotaType, EntityKind], tuple[str, ...]] = {}
@@ -174,7 +174,8 @@ def agent_findings(reads: Iterable[SourceRead], snapshot: Snapshot, *, discovers
         dialect = BY_NAME.get(source.dialect)
         gaps = dialect.gaps if dialect else _NO_GAPS
         if Gap.DELAY_QUEUES in gaps and not any(map(_is_extra, table.layout.columns)):
-            missing = " or ".join(", ".join(gap.value for gap in gaps).rsplit(", ", 1))
+            *others, last = [gap.value for gap in gaps]
+            missing = f"{', '.join(others)} or {last}" if others else last
             is_needed = mutations and Gap.MUTATIONS in gaps
             entry = Catalog.DIALECT_GAPS_MATTER if is_needed else Catalog.DIALECT_GAPS
             yield entry.found(source.name, dialect=source.dialect, missing=f"no {missing}", count=mutations)

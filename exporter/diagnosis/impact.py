@@ -261,9 +261,10 @@ def _may_have_rule(tags: _Tags, names_with_rules: Sequence[Collection[object]]) 
         names_with_rules: The users in rules, and the client-ids in rules.
 
     """
-    return all(
-        not tag or not {tag, DEFAULT, None}.isdisjoint(names) for tag, names in zip(tags, names_with_rules, strict=True)
-    )
+    for tag, names in zip(tags, names_with_rules, strict=True):
+        if tag and {tag, DEFAULT, None}.isdisjoint(names):
+            return False
+    return True
 
 
 def _measured_as(rules: RuleTable, measured_tags: _Tags) -> _Measurement:

@@ -212,7 +212,7 @@ class Trails:
         """Return ``count`` slots that are not in use: empty ones, then the ones that were noted longest ago."""
         size = len(self._seen)
         needed = min(len(self._slots) + count, self._max_entities)
-        if needed > size:
+        if needed > size:  # twice as many slots as before, within the bounds
             growth = min(max(needed, 2 * size, _FEWEST), self._max_entities) - size
             grown = np.full((_COLUMNS, self._steps, growth), np.nan, np.float32)
             self._values = np.concatenate([self._values, grown], axis=2)

@@ -219,9 +219,9 @@ def entity_name(user: str | None, client_id: str | None) -> str:
 
 def rule_name(resolution: Resolution | None) -> str:
     """
-    Return the rule that decides.
+    Return the rule that applies: the number of its level, of which 1 is the strongest, and its entity.
 
-    Its place among Kafka's eight levels, 1 being the strongest, and its entity; None when unknown.
+    ``None`` is an unknown rule.
     """
     if resolution is None:
         return UNKNOWN

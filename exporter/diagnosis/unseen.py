@@ -201,7 +201,7 @@ def _partly_shown(
             )
         # agents of one dialect usually have the same rules: this node has no client of a kind that others show
         same_dialect = {name for name, health in sources.items() if health.dialect == source.dialect} - {node.broker}
-        shown_by_same_dialect = all(not same_dialect.isdisjoint(showing_nodes[series]) for series in hidden)
+        shown_by_same_dialect = all(same_dialect.intersection(showing_nodes[series]) for series in hidden)
         is_quiet = shown_by_same_dialect and not throttled_before(node)
         yield _note(finding) if is_quiet else finding
 
@@ -252,7 +252,8 @@ def _none_shown(snapshot: Snapshot, visibility: Visibility, sources: Mapping[str
     if not throttled_nodes:
         nodes = [node.broker for node in hiding or snapshot.nodes]
         dialects = {(sources.get(node) or _UNKNOWN).dialect for node in nodes}
-        rule = lacking_if_any(min(dialects), [(QuotaType.PRODUCE, EntityKind.PAIR)]) if len(dialects) == 1 else ""
+        only_dialect = min(dialects) if len(dialects) == 1 else None
+        rule = "" if only_dialect is None else lacking_if_any(only_dialect, [(QuotaType.PRODUCE, EntityKind.PAIR)])
         shows_some = " with its name" if snapshot.measured else ""
         # an agent whose rules name quota metrics may show no client because there is none
         is_quiet = dialects.isdisjoint(_WITHOUT_QUOTAS)
