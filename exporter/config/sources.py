@@ -48,7 +48,8 @@ def _dialect(name: str) -> str:
     from ..sources.dialects import BY_NAME  # noqa: PLC0415 - few configurations name one, and its import takes long
 
     if name not in set(Dialect) and name not in BY_NAME:
-        expected = " or ".join(", ".join(map(repr, (*map(str, Dialect), *BY_NAME))).rsplit(", ", 1))
+        *others, last = map(repr, (*map(str, Dialect), *BY_NAME))
+        expected = f"{', '.join(others)} or {last}"
         raise PydanticCustomError("enum", "Input should be {expected}", {"expected": expected})
     return name
 
