@@ -84,9 +84,10 @@ def outcome_of(config: AgentConfig, reading: Reading) -> Outcome:
 def _left_out(config: AgentConfig, reading: Reading) -> str:
     """Return the option that leaves a bean or attribute out, or an empty text if no option does."""
     properties = dict(reading.properties)
-    if config.included is not None and not any(
+    is_included = config.included is None or any(
         object_name.matches(reading.domain, properties) for object_name in config.included
-    ):
+    )
+    if not is_included:
         return "includeObjectNames does not name the bean"
     for object_name in config.excluded:
         if object_name.matches(reading.domain, properties):
@@ -94,10 +95,11 @@ def _left_out(config: AgentConfig, reading: Reading) -> str:
     for object_name, attributes in config.excluded_attributes:
         if reading.attribute in attributes and object_name.matches(reading.domain, properties):
             return f"excludeObjectNameAttributes has {object_name.text}"
-    if config.included_attributes and not any(
+    is_attribute_included = not config.included_attributes or any(
         reading.attribute in attributes and object_name.matches(reading.domain, properties)
         for object_name, attributes in config.included_attributes
-    ):
+    )
+    if not is_attribute_included:
         return "includeObjectNameAttributes does not name it, and then nothing else is read"
     return ""
 

@@ -191,7 +191,8 @@ def _is_configuration(node: Mapping[object, object], keys: set[str], *, top: boo
             return True
         if has_only_options and top:
             return True
-    return has_only_options and not keys.isdisjoint(_OPTIONS - _COMMON_OPTIONS)
+    options_of_no_other_program = _OPTIONS - _COMMON_OPTIONS
+    return has_only_options and bool(keys & options_of_no_other_program)
 
 
 def _configuration(document: Mapping[str, object], file: str, place: str) -> AgentConfig:

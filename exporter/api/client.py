@@ -126,13 +126,15 @@ def exporter_target(
             with usable("--exporter-password-file"):
                 password = secret(None, password_file)
     address = snapshot_url(url)
-    is_plain = tls is None or (tls == Tls() and not address.startswith("https:"))  # reading all authorities takes time
+    context = None
+    if tls is not None and (tls != Tls() or address.startswith("https:")):
+        context = tls.context()  # only where it is needed, as reading all authorities takes time
     return HttpTarget(
         url=address,
         timeout_seconds=_TIMEOUT_SECONDS,
         username=user,
         password=password or "",
-        tls=None if tls is None or is_plain else tls.context(),
+        tls=context,
         max_bytes=_MOST_BYTES,
     )
 

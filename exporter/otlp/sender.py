@@ -108,7 +108,7 @@ def _secrets(receiver: OtlpReceiver) -> list[str]:
     query = urlsplit(receiver.endpoint).query
     texts = {query, *(value for _, value in parse_qsl(query)), *receiver.headers.values()}
     texts |= {value.rpartition(" ")[2] for value in receiver.headers.values()}
-    return sorted(filter(lambda text: len(text) >= _SHORTEST_SECRET, texts), key=len, reverse=True)
+    return sorted((text for text in texts if len(text) >= _SHORTEST_SECRET), key=len, reverse=True)
 
 
 def _quoted(text: str, secrets: Iterable[str]) -> str:

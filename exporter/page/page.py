@@ -62,6 +62,7 @@ def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str 
     if result is not None:
         snapshot, query = result.snapshot, result.query
         teams = dict.fromkeys(filter(None, (*result.teams.names, query.team)))
+        shadows = [_shadows(snapshot)] if snapshot.shadows else []
         team_choices = [(team, _NO_TEAM if team == UNOWNED else team) for team in teams]
         columns = [column for column in COLUMNS if column is not TEAM or result.teams.names]
         values = {
@@ -96,11 +97,7 @@ def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str 
             "before": query.before,
             "following": query.following(result.total),
             "json": f"api/v1/entities{query.address}",
-            "sections": (
-                *((_shadows(snapshot),) if snapshot.shadows else ()),
-                _queues(snapshot),
-                _sources(snapshot),
-            ),
+            "sections": (*shadows, _queues(snapshot), _sources(snapshot)),
         }
     return render("page.html", frame, here="entities", result=result, problem=problem, **values)
 
