@@ -211,7 +211,8 @@ def _state_of(name: str, table: Table) -> dict[str, Any]:
 
     files = table.files()
     days = {file.day for file in files} if table.layout.day_of else set[int]()
-    first_day, last_day = [EPOCH + timedelta(days=day) for day in (min(days), max(days))] if days else (None, None)
+    first_day = EPOCH + timedelta(days=min(days)) if days else None
+    last_day = EPOCH + timedelta(days=max(days)) if days else None
     return {
         "table": name,
         "rows": sum(file.rows for file in files),

@@ -204,13 +204,14 @@ interrupted.
         if engine == "local":
             raise typer.BadParameter("a topic is read by Spark", param_hint="--engine")
         servers, topic = topic_of(logs[0], "LOGS")
+        interval_ms = round(1_000 * seconds_of(every or "1m", "--every"))
         ingest_topic(
             {"kafka.bootstrap.servers": servers, "subscribe": topic, **source_of(option)},
             into,
             checkpoint or f"{into.rstrip('/')}/stream-{topic}",
             ingest_options,
             shards=shards,
-            every=None if once else f"{round(1_000 * seconds_of(every or '1m', '--every'))} milliseconds",
+            every=None if once else f"{interval_ms} milliseconds",
             done=lambda number, report: print_report(report, number, json=json)
         )  # fmt: skip
         return

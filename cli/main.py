@@ -44,12 +44,10 @@ class CommandGroup(Group):
             return super().invoke(ctx)
         except Exception as error:
             message = getattr(error, "message", None)
-            # the traceback of a group of exceptions cannot be set
-            if (
-                isinstance(message, str)
-                and (text := _in_plain_words(message, error.__cause__, _range(error))) != message
-            ):
-                error.message = text  # type: ignore[attr-defined]
+            if isinstance(message, str):
+                text = _in_plain_words(message, error.__cause__, _range(error))
+                if text != message:  # the message of a group of exceptions, which is not ours, cannot be set
+                    error.message = text  # type: ignore[attr-defined]
             raise
 
 

@@ -88,8 +88,9 @@ def _table(block: Rows) -> Fitted:
         _add_column(table, heads[place], [row[place] for row in cells], is_name=place == block.name)
     for row in cells:
         table.add_row(*(row[place] for place in places))
+    lines_below = [text for text in (caption, block.legend) if text]
     # untrusted names: a caption that is a str would be markup
-    table.caption = Text("\n".join(filter(None, (caption, block.legend)))) if caption or block.legend else None
+    table.caption = Text("\n".join(lines_below)) if lines_below else None
     table.caption_justify = "left"
     return Fitted(table, name=places.index(block.name), dense=True)
 

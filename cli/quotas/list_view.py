@@ -72,12 +72,11 @@ def as_table(rules: Sequence[RuleUsage], near_limit: float | None, teams: TeamFi
             table.add_column("teams", no_wrap=True, overflow="ellipsis", ratio=3)
     for rule in rules:
         kind = QuotaType.of_quota_key(rule.key)
+        cells_of_usage = [] if near_limit is None else [*_usage_cells(rule, near_limit)]
+        if near_limit is not None and teams is not None:
+            cells_of_usage.append(_teams(rule, teams))
         table.add_row(
-            Text(rule.entity.rule),
-            type_name(kind) if kind else "connect",
-            amount(kind, rule.value),
-            *(() if near_limit is None else _usage_cells(rule, near_limit)),
-            *(() if near_limit is None or teams is None else [_teams(rule, teams)]),
+            Text(rule.entity.rule), type_name(kind) if kind else "connect", amount(kind, rule.value), *cells_of_usage
         )
     kinds = {QuotaType.of_quota_key(rule.key) for rule in rules}
     summary = f"{counted(len(rules), 'quota')}; limits are for each broker"
