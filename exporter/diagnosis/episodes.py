@@ -217,7 +217,8 @@ class Episodes:
                 begin, _ = self.gaps.pop()
             self.gaps.append((begin, now_seconds))
         if len(self.gaps) > MOST_GAPS:
-            self.since = max(self.since, self.gaps.popleft()[1])
+            _, end_of_oldest = self.gaps.popleft()
+            self.since = max(self.since, end_of_oldest)
         self._now = now_seconds
 
     def _log(self, event: str, episode: Episode, **details: object) -> None:

@@ -205,8 +205,8 @@ def as_json(
             if user is None and isinstance(rule.entity.user, str):
                 level["rule_user"] = None
             if None in {user, client_id}:  # the rule may hold the placeholder for any name, which no client has
-                place = str(level["rule"]).partition(" ")[0]
-                level["rule"] = f"{place} {level_text(rule.entity, user, client_id)}"
+                level_number = str(level["rule"]).partition(" ")[0]
+                level["rule"] = f"{level_number} {level_text(rule.entity, user, client_id)}"
             levels.append({**level, "applies": rule.applies})
         quotas.append(
             {

@@ -155,9 +155,8 @@ async def _port_finding(server: ServerConfig, address: str, port: int) -> Findin
 def _bind_error(address: str | None, port: int) -> OSError | None:
     """Listen for a moment, on all addresses if ``address`` is None; return the error if that cannot be done."""
     try:
-        family, kind, protocol, _, socket_address = socket.getaddrinfo(
-            address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        addresses = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, socket_address = addresses[0]
         with socket.socket(family, kind, protocol) as listener:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(socket_address)

@@ -123,8 +123,8 @@ def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
     nodes = () if snapshot is None else snapshot.nodes
     # while a source cannot be read, it is unknown whether there are hits
     no_hits = None if snapshot is None or snapshot.incomplete else ()
-    hits = None
     visibility = None if snapshot is None else Visibility.of(snapshot)
+    hits = None  # unknown, without a node or where custom quota callbacks decide on all nodes
     if snapshot is not None and nodes and not all(node.overruled for node in nodes):
         hits = _client_hits(snapshot.measured)
     rules = []
@@ -133,13 +133,15 @@ def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
         overruling = overruling_rules(table)
         for entity, bound in table.items():
             hidden = () if visibility is None else visibility.hidden_under(kind, entity)
-            hits_of_rule: Sequence[Hit] | None = None
-            if hits is not None:
-                hits_of_rule = hits.get((kind, entity))
-                if hits_of_rule is None and entity in overruling:
-                    hits_of_rule = ()  # another rule applies instead, also on nodes that are not read
-                elif hits_of_rule is None and not hidden:
-                    hits_of_rule = no_hits
+            hits_of_rule: Sequence[Hit] | None
+            if hits is None:
+                hits_of_rule = None
+            elif (kind, entity) in hits:
+                hits_of_rule = hits[kind, entity]
+            elif entity in overruling:
+                hits_of_rule = ()  # another rule applies instead, also on nodes that are not read
+            else:
+                hits_of_rule = None if hidden else no_hits
             rules.append(
                 RuleUsage(
                     entity=entity,

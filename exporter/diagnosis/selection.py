@@ -85,8 +85,8 @@ def matching(measured: Usages, selection: Selection) -> Usages:
     if selection.quota_type is not None:
         mask = mask & (layout.types == TYPES.index(selection.quota_type))
     if selection.broker:
-        is_on_broker = [node == selection.broker for node in layout.nodes]
-        mask = mask & np.array(is_on_broker, np.bool_)[layout.node_numbers]
+        is_chosen_node = np.array([node == selection.broker for node in layout.nodes], np.bool_)
+        mask = mask & is_chosen_node[layout.node_numbers]
     usages = measured.where(mask)
     if selection.text:
         text, entities = selection.text.casefold(), layout.entities[usages.rows]
@@ -159,12 +159,14 @@ _NUMBERS: Final[dict[Order, Callable[[Columns], Floats]]] = {
 
 def _is_missing(usages: Usages, order: Order) -> _Key:
     """Return a sort key that puts entities last whose number of an order is missing."""
-    return np.isnan(_NUMBERS[order](usages.columns)[usages.rows]).astype(np.int8)
+    numbers = _NUMBERS[order](usages.columns)
+    return np.isnan(numbers[usages.rows]).astype(np.int8)
 
 
 def _numbers(usages: Usages, order: Order) -> _Key:
     """Return a sort key by the number of an order, the least first; a missing number counts as 0."""
-    return np.nan_to_num(_NUMBERS[order](usages.columns)[usages.rows], nan=0.0)
+    numbers = _NUMBERS[order](usages.columns)
+    return np.nan_to_num(numbers[usages.rows], nan=0.0)
 
 
 def _fullest(usages: Usages) -> list[_Key]:
@@ -186,7 +188,8 @@ def _nodes(usages: Usages) -> _Key:
     """Return a sort key by node id, where 9 comes before 10."""
     layout = usages.columns.layout
     places = {node: place for place, node in enumerate(sorted(layout.nodes, key=node_order))}
-    return np.array([places[node] for node in layout.nodes], np.intp)[layout.node_numbers[usages.rows]]
+    place_by_number = np.array([places[node] for node in layout.nodes], np.intp)
+    return place_by_number[layout.node_numbers[usages.rows]]
 
 
 def _referring(usages: Usages) -> _Key:

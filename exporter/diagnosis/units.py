@@ -164,7 +164,8 @@ def measured(quota_type: QuotaType, value: float, limit: float | None = None) ->
 
     """
     factor, prefix = _scale(quota_type, abs(value))
-    return f"{digits(value / factor, limit and limit / factor)} {prefix}{quota_type.unit.short}"
+    limit_in_unit = None if limit is None else limit / factor
+    return f"{digits(value / factor, limit_in_unit)} {prefix}{quota_type.unit.short}"
 
 
 def percent(ratio: float | None) -> str:
