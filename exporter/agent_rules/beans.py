@@ -46,8 +46,9 @@ def is_quota_fact(attribute: Attribute) -> bool:
 
 def names_of_entities(kind: EntityKind, *, unusual: bool) -> Iterator[tuple[str, str]]:
     """Yield users and client-ids of entities of one kind; a name that the kind lacks is empty."""
+    has_user, has_client_id = kind is not EntityKind.CLIENT_ID, kind is not EntityKind.USER
     for user, client_id in UNUSUAL if unusual else ORDINARY:
-        yield user if kind is not EntityKind.CLIENT_ID else "", client_id if kind is not EntityKind.USER else ""
+        yield user if has_user else "", client_id if has_client_id else ""
 
 
 def readings() -> Iterator[tuple[Attribute, EntityKind | None, bool, Reading]]:

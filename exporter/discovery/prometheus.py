@@ -191,7 +191,10 @@ def _differing(one: NodeSeries, other: NodeSeries, instance_label: str) -> str:
     """Return the labels, beside that of the instance, by which two nodes differ, as a part of a message."""
     of_one_alone = _common_labels(one) - _common_labels(other)
     labels = sorted({label for label, _ in of_one_alone} - {instance_label, "__name__"})
-    return f": they differ in {', '.join(map(shown, labels[:_MOST_NAMED]))}" if labels else f" by {instance_label}"
+    if not labels:
+        return f" by {instance_label}"
+    names = ", ".join(map(shown, labels[:_MOST_NAMED]))
+    return f": they differ in {names}"
 
 
 def _common_labels(node: NodeSeries) -> set[tuple[str, str]]:

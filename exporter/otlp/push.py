@@ -171,7 +171,8 @@ class Starts:
             last_count = self._counts.get((family.name, key))
             start = at_ns
             if last_count is not None:
-                start = min(at_ns, last_count.seen_ns if value < last_count.value else last_count.start_ns)
+                was_reset = value < last_count.value
+                start = min(at_ns, last_count.seen_ns if was_reset else last_count.start_ns)
             self._counts.see((family.name, key), _Count(start, at_ns, value), steady)
             starts.append(start)
         return starts

@@ -85,9 +85,9 @@ def _for_the_rule(alter: re.Match[str], kind: QuotaType, names: Mapping[str, str
         return None
     if alter["action"] == "delete":
         return f"--alter --delete-config '{alter['key']}'{_options(entity)}"
-    own_rule = QuotaEntity(
-        user if entity.user is DEFAULT else entity.user, client_id if entity.client_id is DEFAULT else entity.client_id
-    )
+    own_user = user if entity.user is DEFAULT else entity.user
+    own_client_id = client_id if entity.client_id is DEFAULT else entity.client_id
+    own_rule = QuotaEntity(own_user, own_client_id)
     return f"--alter --add-config '{alter['key']}={number_text(2 * decision.bound)}'{_options(own_rule)}"
 
 

@@ -97,7 +97,8 @@ class PartQuery(BaseModel):
         try:
             return cls.model_validate({name: text for name, text in parameters.items() if text or name in _NAMES})
         except ValidationError as error:
-            name = str(error.errors(include_context=False)[0]["loc"][0])
+            first_error = error.errors(include_context=False)[0]
+            name = str(first_error["loc"][0])
         schema = cls.described()[name]
         expectation = schema.get(
             "description", f"a whole number from {schema.get('minimum')} to {schema.get('maximum')}"

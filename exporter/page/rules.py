@@ -153,26 +153,24 @@ def _row(rule: RuleUsage, near_limit: float) -> dict[str, object]:
     if isinstance(entity, QuotaEntity) and DEFAULT not in {entity.user, entity.client_id}:
         href = entity_address(str(entity.user or ""), str(entity.client_id or ""))
     missing_text = "-" if count == 0 else UNKNOWN
+    throttled_text = missing_text if throttled is None or not count else str(throttled)
     state = UNKNOWN if count is None else str(count or "none")
     hidden = ", ".join(map(name, rule.hidden_on[:_NAMED])) + (" …" if len(rule.hidden_on) > _NAMED else "")
+    meant = () if rule.misnamed is None else rule.misnamed.meant
     return {
         "rule": entity.rule,
         "href": href,
         "quota": "connections" if kind is None else type_name(kind),
         "limit": amount(kind, rule.value),
         "count": worded(state, "none" if count == 0 else ""),
-        "throttled": TableCell(
-            text=missing_text if throttled is None or not count else str(throttled), color="over" if throttled else ""
-        ),
+        "throttled": TableCell(text=throttled_text, color="over" if throttled else ""),
         "used": used_cell(rule.fullest, near_limit, without=missing_text, throttled=bool(throttled)),
         "burst": "" if rule.burst_used is None else percent(rule.burst_used),
         "hits": list(map(_hit, islice(hits, _NAMED))),
         "more": max(0, (count or 0) - _NAMED),
         "hidden": hidden,
         "overruled_by": "" if rule.overruled_by is None else rule.overruled_by.rule,
-        "meant": ""
-        if rule.misnamed is None
-        else " or ".join(str(candidate.entity) for candidate in rule.misnamed.meant),
+        "meant": " or ".join(str(candidate.entity) for candidate in meant),
     }
 
 
