@@ -71,7 +71,8 @@ class _RealNames:
             self._bytes += len(name) - len(self._names.pop(known_name, b""))
             self._names[known_name] = name
             while self._bytes > MOST_REMEMBERED_BYTES:
-                self._bytes -= len(self._names.popitem(last=False)[1])
+                _, oldest = self._names.popitem(last=False)
+                self._bytes -= len(oldest)
 
     def get(self, known_name: str) -> str | None:
         """Return the real name of a cut one; None if it is not remembered."""
