@@ -141,7 +141,8 @@ def _names(folders: Sequence[str], chosen: Sequence[str]) -> Sequence[str]:
     count = max(1, len(folders))
     if chosen and len(chosen) != count:
         raise typer.BadParameter(f"there are {len(chosen)} names for {count} clusters", param_hint="--cluster-name")
-    names = chosen or [folder.rstrip("/").rpartition("/")[2] or folder for folder in folders] or ["kafka"]
+    last_steps = [folder.rstrip("/").rpartition("/")[2] or folder for folder in folders]
+    names = chosen or last_steps or ["kafka"]
     for name in names:
         if not name.strip():
             raise typer.BadParameter("a name is needed, and this is empty", param_hint="--cluster-name")
