@@ -66,7 +66,7 @@ class _RealNames:
         self._lock = threading.Lock()
 
     def add(self, known_name: str, name: bytes) -> None:
-        """Remember the real name of a cut one, and forget those that were remembered longest ago without room."""
+        """Remember the real name of a cut one; if there is no room, forget the names that were added longest ago."""
         with self._lock:
             self._bytes += len(name) - len(self._names.pop(known_name, b""))
             self._names[known_name] = name

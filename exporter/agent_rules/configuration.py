@@ -83,7 +83,9 @@ class ObjectName:
 
     def matches(self, domain: str, properties: Mapping[str, str]) -> bool:
         """Return whether the pattern matches a bean, whose property values are as in its name."""
-        if not self.domain.fullmatch(domain) or (not self.is_open and properties.keys() != self.properties.keys()):
+        if not self.domain.fullmatch(domain):
+            return False
+        if not self.is_open and properties.keys() != self.properties.keys():
             return False
         return all(key in properties and pattern.fullmatch(properties[key]) for key, pattern in self.properties.items())
 

@@ -84,11 +84,12 @@ def _yaml(key: str, values: list[Any] | None) -> list[str]:
 
 def _nested(lines: Iterator[str], *, as_item: bool) -> Iterator[str]:
     """Yield lines one level deeper; those of a list item with a dash before the first key."""
-    is_first = as_item
+    needs_dash = as_item
     for line in lines:
-        marker = "- " if is_first and not line.startswith("#") else "  "
-        yield f"  {marker if as_item else ''}{line}".rstrip()
-        is_first = is_first and line.startswith("#")
+        marker = "  " if as_item else ""
+        if needs_dash and not line.startswith("#"):  # a description stands before the first key, without a dash
+            marker, needs_dash = "- ", False
+        yield f"  {marker}{line}".rstrip()
 
 
 def _comment(text: str) -> Iterator[str]:

@@ -272,7 +272,7 @@ def _measured_as(rules: RuleTable, measured_tags: _Tags) -> _Measurement:
     if not rules.enabled:
         return _Measurement(tags=None, rule=NO_RULE)
     user, client_id = measured_tags
-    # both names are known of pairs only, so that the rules decide which of them are told apart
+    # of a pair, the rules decide which of the two names brokers tell apart; any other entity is a sum already
     tags = rules.metric_tags(user, client_id) if user and client_id else measured_tags
     if not rules.would_record(*tags):
         return _Measurement(tags=None, rule=None)

@@ -126,12 +126,12 @@ class PushCounts:
         outcome = result.outcome
         self._pushes[outcome] += 1
         self._points.update(accepted=result.accepted, rejected=result.rejected, lost=result.lost)
-        previous, self._last, self._reason = self._last, outcome, result.reason or None
+        previous, self._last = self._last, outcome
+        self._reason = None if outcome is Outcome.SUCCESS else (result.reason or None)
         if outcome is not previous:
             for failures in self._failures.values():
                 failures.works()
         if outcome is Outcome.SUCCESS:
-            self._reason = None
             if outcome is not previous:
                 log.info("metrics are pushed", receiver=self.receiver, points=result.accepted)
         else:

@@ -158,7 +158,8 @@ class Places:
     def _rank(self, client: str, now_seconds: float) -> tuple[bool, int, float]:
         """Return the rank of a client among the known ones; the lowest is forgotten first."""
         record = self._known[client]
-        return now_seconds - record.seen_at <= KNOWN_SECONDS, record.answers, record.seen_at
+        is_still_known = now_seconds - record.seen_at <= KNOWN_SECONDS
+        return is_still_known, record.answers, record.seen_at
 
 
 def network_of(address: str) -> str:
