@@ -320,6 +320,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(**values: object) -> None:
+        # what is left in `values` are the options that belong to no group
         filled = {name: _filled(group, values) for name, group in groups.items()}
         command(**filled, **values)
 

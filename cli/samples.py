@@ -53,6 +53,7 @@ class Remote:
             waiting, pauses = [(one.begin_ms, one.end_ms)], [*_PAUSES_S]
             while waiting:
                 begin_ms, end_ms = waiting.pop()
+                # a sample at the begin belongs to the period before
                 try:
                     answer = runner.run(api.read(request_of(one.queries, begin_ms + 1, end_ms), HEADERS))
                 except SourceError as error:
