@@ -184,9 +184,9 @@ def permissions(answers: ClusterAnswers) -> Iterator[Finding]:
 
 def replication(answers: ClusterAnswers) -> Iterator[Finding]:
     """
-    Yield the limits of replication.
+    Yield a finding on the limits of replication.
 
-    A reassignment that ended without ``--verify`` leaves them, and replicas that fall behind stay so.
+    They remain after a reassignment that ended without ``--verify``; then replicas that fall behind may not catch up.
     """
     settings = {str(node): settings_of(broker_settings) for node, broker_settings in answers.brokers.items()}
     if limits := replication_throttles(settings):

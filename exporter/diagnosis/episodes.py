@@ -213,7 +213,7 @@ class Episodes:
         covered = all_read and fits and not throttles_unknown(snapshot.measured)
         if not covered or now_seconds - previous > EPISODE_PAUSE_SECONDS:
             begin = previous
-            if self.gaps and self.gaps[-1][1] >= previous:
+            if self.gaps and self.gaps[-1][1] >= previous:  # the last gap goes on
                 begin, _ = self.gaps.pop()
             self.gaps.append((begin, now_seconds))
         if len(self.gaps) > MOST_GAPS:

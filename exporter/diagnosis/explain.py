@@ -245,12 +245,13 @@ def asked_client(client_id: str | None) -> str:
 
 def level_text(entity: QuotaEntity, user: str | None, client_id: str | None) -> str:
     """Return the clients of a quota of a level in words; names that stand for any name are replaced by words."""
-    unnamed_user = user is None and isinstance(entity.user, str)
-    if not unnamed_user and (client_id or not isinstance(entity.client_id, str)):
+    stands_for_any_user = user is None and isinstance(entity.user, str)
+    stands_for_other_client_id = not client_id and isinstance(entity.client_id, str)  # for any, or for none
+    if not stands_for_any_user and not stands_for_other_client_id:
         return str(entity)
     names = []
     if entity.user is not None:
-        names.append(asked_user(None) if unnamed_user else str(QuotaEntity(entity.user)))
+        names.append(asked_user(None) if stands_for_any_user else str(QuotaEntity(entity.user)))
     if isinstance(entity.client_id, str):
         names.append(asked_client(client_id))
     elif entity.client_id is not None:

@@ -243,10 +243,10 @@ def _unread_brokers(snapshot: Snapshot) -> Iterator[Finding]:
     """Yield a finding on brokers without a source, unless a source fails that may be theirs."""
     brokers = snapshot.brokers_not_read
     if brokers and snapshot.sources and not snapshot.has_failing_source:
+        first_brokers = ", ".join(map(shown, brokers[:_EXAMPLES]))
+        ending = ", …" if len(brokers) > _EXAMPLES else ""
         yield Catalog.BROKERS_NOT_READ.found(
-            ", ".join(map(shown, brokers[:_EXAMPLES])),
-            brokers=counted(len(brokers), "broker"),
-            names=", ".join([*map(shown, brokers[:_EXAMPLES]), *(["…"] if len(brokers) > _EXAMPLES else [])]),
+            first_brokers, brokers=counted(len(brokers), "broker"), names=f"{first_brokers}{ending}"
         )
 
 

@@ -419,4 +419,7 @@ def _scale(quota_type: QuotaType, value: float) -> tuple[float, str]:
     """
     if not quota_type.unit.prefixed:
         return 1 / quota_type.unit.divisor, ""
-    return next((scale for scale in _SCALES if value >= scale[0]), (1.0, ""))
+    for divisor, prefix in _SCALES:
+        if value >= divisor:
+            return divisor, prefix
+    return 1.0, ""

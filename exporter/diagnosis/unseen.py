@@ -199,7 +199,7 @@ def _partly_shown(
             finding = Catalog.KINDS_PARTLY_SHOWN.found(
                 source.name, dialect=source.dialect, node=shown(node.broker), kinds=kinds_text(hidden), rule=rule
             )
-        # agents of one dialect usually have the same rules: this node has no client of a kind that others show
+        # agents of one dialect usually have the same rules: where others show such clients, this node has none
         same_dialect = {name for name, health in sources.items() if health.dialect == source.dialect} - {node.broker}
         shown_by_same_dialect = all(same_dialect.intersection(showing_nodes[series]) for series in hidden)
         is_quiet = shown_by_same_dialect and not throttled_before(node)
