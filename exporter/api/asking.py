@@ -81,7 +81,8 @@ class _Exchange:
         peer, https = self._peer, self._https
         try:
             self._connect()
-            path = quote(self._url._replace(scheme="", netloc="", fragment="").geturl() or "/", safe=_KEPT)
+            path_and_query = self._url._replace(scheme="", netloc="", fragment="").geturl()
+            path = quote(path_and_query or "/", safe=_KEPT)
             self._connection.request("GET", path, headers=self._headers())
             with self._connection.getresponse() as response:
                 return self._body(response)

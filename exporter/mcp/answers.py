@@ -108,14 +108,15 @@ def _is_deep(document: object) -> bool:
     """Return whether more than ``DEEPEST`` lists and objects are inside one another."""
     values_of_level: list[object] = [document]
     for _ in range(DEEPEST + 1):
-        values_of_level = [
-            part
-            for value in values_of_level
-            if isinstance(value, list | dict)
-            for part in (value.values() if isinstance(value, dict) else value)
-        ]
-        if not values_of_level:
+        inner_values: list[object] = []
+        for value in values_of_level:
+            if isinstance(value, dict):
+                inner_values.extend(value.values())
+            elif isinstance(value, list):
+                inner_values.extend(value)
+        if not inner_values:
             return False
+        values_of_level = inner_values
     return True
 
 

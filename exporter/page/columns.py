@@ -234,7 +234,7 @@ def trail_drawing(trail: Trail, kind: QuotaType, near_limit: float) -> dict[str,
     # the limit (100 %) is in sight, and bars end at twice the limit
     top = max(_TOP, min(highest, 2.0)) if limited else (highest or 1.0)
     in_throttle: list[bool] = (trail.throttle_time > 0).tolist()
-    throttled = np.flatnonzero(in_throttle).tolist()
+    throttled_places = np.flatnonzero(in_throttle).tolist()
 
     def color_without_limit(_value: float, *, throttled: bool) -> str:
         return "over" if throttled else "plain"
@@ -253,7 +253,7 @@ def trail_drawing(trail: Trail, kind: QuotaType, near_limit: float) -> dict[str,
             f"{quantity} in {trail.step_seconds:g} s: from {text_of(float(known_values.min()))} "
             f"to {text_of(float(known_values.max()))}, latest {text_of(float(known_values[-1]))}"
         )
-    throttled_steps = len(throttled)
+    throttled_steps = len(throttled_places)
     seen_steps = np.count_nonzero(~np.isnan(values) | ~np.isnan(trail.throttle_time))
     return {
         "width": _TRAIL_WIDTH * len(values),
@@ -263,7 +263,7 @@ def trail_drawing(trail: Trail, kind: QuotaType, near_limit: float) -> dict[str,
         "step": _TRAIL_WIDTH - 2,
         "limit": f"{_TRAIL_HEIGHT * (1 - 1 / top):.1f}" if limited else None,
         "bars": list(_bars(values.tolist(), in_throttle, size=(_TRAIL_WIDTH, _TRAIL_HEIGHT), top=top, color=color)),
-        "throttled": [_TRAIL_WIDTH * place for place in throttled],
+        "throttled": [_TRAIL_WIDTH * place for place in throttled_places],
         "words": (
             f"{words}; throttled in {throttled_steps} of {seen_steps} steps"
             if throttled_steps

@@ -58,7 +58,8 @@ class PageFrame:
         if self.cluster is not None:
             variables = {"cluster": self.cluster, **variables}
         query = urlencode([(f"var-{label}", value) for label, value in variables.items()], errors="replace")
-        return f"{self.grafana_url.rstrip('/')}/d/{uid}{'?' if query else ''}{query}"
+        board = f"{self.grafana_url.rstrip('/')}/d/{uid}"
+        return f"{board}?{query}" if query else board
 
 
 @cache

@@ -110,29 +110,28 @@ def _teams(snapshot: Snapshot, sums: TeamSums, text: str) -> Iterator[TeamResult
 
 def _row(snapshot: Snapshot, sums: TeamSums, kind: QuotaType, place: int) -> TeamRow:
     """Return the sums of the team at a place in the names."""
-    everything = not snapshot.incomplete
+    all_read = not snapshot.incomplete
     team = sums.teams[place] if place < len(sums.teams) else None
     usage = _known(float(sums.usage[kind][place]))
-    fairness = _known(float(sums.fairness[kind][place])) if everything else None
+    fairness = _known(float(sums.fairness[kind][place])) if all_read else None
     has_brokers = kind is not QuotaType.CONTROLLER_MUTATION and snapshot.enforcers != 1
     ratio = sums.budget_ratio(kind)[place]
-    bounded = bool(sums.allowed_complete[kind][place])
     throttled = _known(float(sums.throttled[kind][place]))
     return TeamRow(
         quota_type=kind,
         usage=usage,
-        complete=everything and bool(sums.usage_complete[kind][place]),
+        complete=all_read and bool(sums.usage_complete[kind][place]),
         allowed=_known(float(sums.allowed_known[kind][place])),
-        allowed_complete=everything and bounded,
+        allowed_complete=all_read and bool(sums.allowed_complete[kind][place]),
         stranded=_known(float(sums.stranded[kind][place])),
-        stranded_complete=everything and bool(sums.stranded_complete[kind][place]),
+        stranded_complete=all_read and bool(sums.stranded_complete[kind][place]),
         fairness=fairness,
         fairness_unknown=fairness is None and has_brokers and usage is not None and usage > 0,
         unlimited=int(sums.unlimited[kind][place]),
         budget=team.budgets.get(kind) if team is not None else None,
         budget_ratio=_known(float(ratio)),
         throttled=None if throttled is None else int(throttled),
-        throttled_complete=everything and bool(sums.throttled_complete[kind][place]),
+        throttled_complete=all_read and bool(sums.throttled_complete[kind][place]),
     )
 
 

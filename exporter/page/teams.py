@@ -57,8 +57,10 @@ class Teams:
 
         def wanted(entity: Entity) -> bool:
             name = entity.user, entity.client_id  # the team is the same on all nodes
-            if name not in self._known:
-                self._known[name] = previous[name] if name in previous else self.of(entity) or ""
+            if name in previous:
+                self._known[name] = previous[name]
+            elif name not in self._known:
+                self._known[name] = self.of(entity) or ""
             return readable(self._known[name]) == team
 
         columns = usages.columns
