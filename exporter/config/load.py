@@ -177,10 +177,10 @@ def source_from_text(text: str) -> dict[str, object]:
     if not equals or "://" in head:  # the first = is in the URL's query
         return {"url": text}
     dialect, colon, node_id = head.partition(":")
-    if dialect == _PROMETHEUS:
-        return {_PROMETHEUS: {"url": url, **({"node_id": node_id} if colon else {})}}
-    source: dict[str, object] = {"dialect": dialect, "url": url}
-    return {**source, "node_id": node_id} if colon else source
+    source: dict[str, object] = {"url": url}
+    if colon:
+        source["node_id"] = node_id
+    return {_PROMETHEUS: source} if dialect == _PROMETHEUS else {"dialect": dialect, **source}
 
 
 def discovery_overrides(text: str, origin: str) -> list[Override]:

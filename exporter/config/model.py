@@ -52,9 +52,11 @@ class LogLevel(StrEnum):
 
 
 def _listen_address(text: str) -> str:
+    """Return the address as it is. Raise ValueError if it has no port, or another form."""
     host, colon, port = text.rpartition(":")
     in_brackets = host.startswith("[") and host.endswith("]")
-    if not colon or (":" in host) != in_brackets or not re.fullmatch(r"\d{1,5}", port):
+    is_ipv6 = ":" in host
+    if not colon or is_ipv6 != in_brackets or not re.fullmatch(r"\d{1,5}", port):
         raise ValueError("expected HOST:PORT, :PORT or [IPV6]:PORT")
     if int(port) > 65_535:  # noqa: PLR2004 - TCP's last port
         raise ValueError("expected a port up to 65535")
@@ -174,6 +176,7 @@ class Excluded(StrEnum):
 
 
 def _checked(pattern: str) -> str:
+    """Return the pattern as it is. Raise ValueError if it is no RE2 expression."""
     matcher(pattern)
     return pattern
 

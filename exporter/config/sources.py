@@ -435,7 +435,9 @@ def _template(*names: str, one_of: set[str], alternative: str = "") -> AfterVali
         if text and text == alternative:
             return text
         used = set(_PLACEHOLDER.findall(text))
-        if not used <= set(names) or set("{}") & set(_PLACEHOLDER.sub("", text)):
+        unknown = used - set(names)
+        other_braces = set("{}") & set(_PLACEHOLDER.sub("", text))
+        if unknown or other_braces:
             allowed = ", ".join(f"{{{name}}}" for name in names)
             raise ValueError(f"may contain {allowed}, and no other braces")
         http_url(_PLACEHOLDER.sub("1", text))

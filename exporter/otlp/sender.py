@@ -103,7 +103,7 @@ def _secrets(receiver: OtlpReceiver) -> list[str]:
     """
     Return the texts that a message must not quote, the longest first.
 
-    Headers, with and without their scheme, and the query of the endpoint.
+    They are the values of headers, with and without their scheme, and the query of the endpoint.
     """
     query = urlsplit(receiver.endpoint).query
     texts = {query, *(value for _, value in parse_qsl(query)), *receiver.headers.values()}
@@ -223,7 +223,7 @@ class _GrpcExporter(grpc_exporter.OTLPMetricExporter):
     def send(self, request: PushRequest) -> _Answer:
         """Send a request, and return the answer, which `Export` keeps."""
         self._answer = _NOT_SENT
-        self._export(request)  # type: ignore[arg-type] # what only the next two look at
+        self._export(request)  # type: ignore[arg-type] # only the next two methods look at it
         return self._answer
 
     def _translate_data(self, data: PushRequest) -> service.ExportMetricsServiceRequest:  # type: ignore[override]

@@ -173,7 +173,7 @@ class AccessPolicy:
             response = await handler(request)
             self._hold(place, response)
             return response
-        finally:
+        finally:  # reached also if the client has hung up, since the handler runs to its end
             ok = response is not None and response.status == HTTPStatus.OK
             release = partial(self._release, places, place, ok=ok)
             if connection is not None:
