@@ -318,9 +318,9 @@ class AlertsConfig(Section):
 def _clients(section: ClientsConfig) -> Clients:
     """Return the clients of an objective, with long names cut as series have them."""
     return Clients(
-        user=section.user and asked_as(section.user),
+        user=None if section.user is None else asked_as(section.user),
         user_pattern=section.user_pattern,
-        client_id=section.client_id and asked_as(section.client_id),
+        client_id=None if section.client_id is None else asked_as(section.client_id),
         client_id_pattern=section.client_id_pattern,
     )
 

@@ -60,9 +60,9 @@ def doctor(
 
     try:
         limit = seconds_of(timeout, "--timeout")
-        interval = scrape_interval and seconds_of(scrape_interval, "--scrape-interval")
+        interval = seconds_of(scrape_interval, "--scrape-interval") if scrape_interval else None
         settings = sources.configuration(log_level="error")
-        findings = asyncio.run(run_checks(settings, limit, interval or None))
+        findings = asyncio.run(run_checks(settings, limit, interval))
     except ConfigError as error:
         findings = configuration_findings(error)
     findings = with_connection(findings, sources.connection)

@@ -224,7 +224,7 @@ def _measured_together(episodes: Sequence[dict[str, Any]], user: str | None, cli
     """Return how many episodes of sums over clients may include those of a user or of a client-id."""
     if user:
         return sum(not episode["user"] for episode in episodes)
-    if client_id:
+    if client_id:  # sums over the client-ids of a user
         return sum(not episode["client_id"] and bool(episode["user"]) for episode in episodes)
     return 0  # an empty name is that of sums only
 

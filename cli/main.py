@@ -71,6 +71,7 @@ def _in_plain_words(message: str, cause: BaseException | None, numbers: str) -> 
     if not message.startswith(("Value error, ", "Input should be ")):
         return message
     text = message.removeprefix("Value error, ").rstrip(".").partition(", unable")[0]
+    # of an option that takes only some words
     value, _, words = text.partition(" is not one of ")
     if close := get_close_matches(value.strip("'"), re.findall("'([^']*)'", words), 1):
         return f"{text}; did you mean {close[0]!r}?"

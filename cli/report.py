@@ -100,7 +100,8 @@ def _add_column(table: Table, head: str, cells: Sequence[Text], *, is_name: bool
     kind, name = head_of(head)
     longest = max((line.cell_len for cell in cells for line in cell.split("\n")), default=0)
     if kind == "name":
-        table.add_column(name, overflow="fold", min_width=min(_NAME, max(longest, len(name))) if is_name else None)
+        min_width = min(_NAME, max(longest, len(name))) if is_name else None
+        table.add_column(name, overflow="fold", min_width=min_width)
         return
     least_width = max(longest, *map(len, name.split()), 1)
     if kind == "number":

@@ -148,7 +148,8 @@ def team_column(teams: TeamFinder) -> UsageColumn:
 def burst_column(snapshot: Snapshot) -> Sequence[UsageColumn]:
     """Return the column of the used part of buckets, if there are any."""
     columns = snapshot.measured.columns
-    return (BURST,) if columns.burst_used is not columns.layout.absent else ()
+    has_buckets = columns.burst_used is not columns.layout.absent  # one array stands for all columns without a number
+    return (BURST,) if has_buckets else ()
 
 
 NODE: Final = UsageColumn(header="node", cell=lambda usage, _: Text(one_line(usage.entity.broker)), width=10)

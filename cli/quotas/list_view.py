@@ -168,7 +168,7 @@ def as_json(
             "used": finite(rule.fullest),
             "hits": None if rule.hits is None else [_hit(hit, teams) for hit in rule.hits],
             "hidden_on": list(rule.hidden_on),
-            "overruled_by": rule.overruled_by and to_admin(rule.overruled_by),
+            "overruled_by": None if rule.overruled_by is None else to_admin(rule.overruled_by),
             "misnamed": misnamed_view.as_json(rule.misnamed, connection),
         }
         for rule in rules

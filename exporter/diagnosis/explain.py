@@ -197,6 +197,9 @@ def as_json(
     for explanation in explanations:
         kind, fallback, measured_as = explanation.quota_type, explanation.fallback, explanation.measured_as
         fallback_state = None if fallback is None else _state(fallback)
+        names_measured = None
+        if measured_as is not None:
+            names_measured = dict(zip(("user", "client_id"), measured_as, strict=True))
         levels = []
         for rule in explanation.levels:
             level = _json_rule(kind, rule.entity, rule.bound)
@@ -219,7 +222,7 @@ def as_json(
                 "fallback_limit_state": fallback_state,
                 "shared": {node: finite(kind.in_base_unit(bound)) for node, bound in explanation.shared.items()},
                 "hidden_on": list(explanation.hidden_on),
-                "measured_as": measured_as and dict(zip(("user", "client_id"), measured_as, strict=True)),
+                "measured_as": names_measured,
                 "levels": levels,
             }
         )
