@@ -163,9 +163,9 @@ def _affected(
             may_have_rule = after.rule != NO_RULE
         if before.rule == NO_RULE and not may_have_rule:
             continue  # no rule applies, before and after
-        is_part_of_listed = before.tags != tags and before.tags in measured_tags
-        if is_part_of_listed and after.tags == before.tags:
-            continue  # the other entity says the same
+        is_part = before.tags != tags and before.tags in measured_tags
+        if is_part and after.tags == before.tags:
+            continue  # a part of another entity, which is listed
         if before.rule is None and (after.rule is None or tags in entities_of_pairs):
             continue  # a sum of pairs, which are listed
         yield tags, before, after
