@@ -135,7 +135,8 @@ def main() -> None:
     # a parent process may have closed them: files would take their descriptors, and get what is printed
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "r" if name == "stdin" else "w"))
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
     # names of clients may have characters that the terminal's encoding lacks
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

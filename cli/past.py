@@ -326,8 +326,8 @@ def _source_for(sources: Sequence[PrometheusConfig], selector: str | None) -> Pr
     names = [f"{source.label[:60]!r} (selector {source.selector[:200]!r})" for source in candidates[:_MOST_NAMED]]
     if len(candidates) > _MOST_NAMED:
         names.append(f"and {len(candidates) - _MOST_NAMED} more")
-    selectors_differ = len({source.selector for source in candidates}) == len(candidates)
-    advice = "give --selector with that of one of them" if selectors_differ else "leave one of them in the file"
+    all_selectors_differ = len({source.selector for source in candidates}) == len(candidates)
+    advice = "give --selector with that of one of them" if all_selectors_differ else "leave one of them in the file"
     problem = f"the configuration has {len(candidates)} sources of this address, {', '.join(names)}: {advice}"
     raise typer.BadParameter(problem, param_hint="--prometheus, --config")
 

@@ -94,4 +94,4 @@ async def report_alive(environ: Mapping[str, str] = os.environ) -> None:
         return
     while True:
         notify(ALIVE, environ)
-        await asyncio.sleep(int(allowed_us) / 2e6)
+        await asyncio.sleep(int(allowed_us) / 2e6)  # half of it, in seconds

@@ -58,7 +58,7 @@ class Sender:
     """Sends one snapshot after the other through an exporter of the SDK."""
 
     def __init__(self, receiver: OtlpReceiver, encoder: Encoder) -> None:
-        # What they would log is in the answers; and they quote any text of a server.
+        # what the SDK's exporters would log is in the answers, and may quote any text of a server
         logging.getLogger("opentelemetry.exporter").setLevel(logging.CRITICAL + 1)
         over_grpc = receiver.protocol is OtlpProtocol.GRPC
         self._exporter = (_GrpcExporter if over_grpc else _HttpExporter)(receiver)
