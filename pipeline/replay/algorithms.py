@@ -223,7 +223,7 @@ def span_ms(elapsed_ms: int, samples: int, window_ms: int, shortest_ms: int) -> 
 
 @kernel
 def _begin(windows: SensorWindows, place: int, now_ms: int) -> None:
-    """Make a window an empty one that starts now."""
+    """Empty a window, and let it start now."""
     windows.starts[place] = now_ms
     windows.lasts[place] = now_ms
     windows.sums[place] = 0.0
@@ -257,6 +257,7 @@ def throttle_times(measured: Measurements, limits: Floats, most_ms: int) -> Ints
 
 @kernel
 def _fill_throttle_times(measured: Measurements, limits: Floats, outcome: ThrottleTimes, most_ms: int) -> None:
+    """Write the throttle time of each measurement under each limit to `outcome`, one limit after the other."""
     count = len(measured.rates)
     for row in range(len(limits)):
         for number in range(count):
@@ -436,7 +437,7 @@ def spread(spreads: Spreads, rate: int, permits: float, now_ms: int, treatment: 
     base, samples = spreads.bases[rate], spreads.samples[rate]
     current = now_ms // spreads.window_ms[rate]
     passed_windows = min(max(0, current - spreads.currents[rate]), samples)
-    if passed_windows > 0:
+    if passed_windows > 0:  # move the windows to the front, and begin empty ones at the end
         for place in range(base, base + samples - passed_windows):
             spreads.windows[place] = spreads.windows[place + passed_windows]
         for place in range(base + samples - passed_windows, base + samples):
@@ -452,11 +453,11 @@ def spread(spreads: Spreads, rate: int, permits: float, now_ms: int, treatment: 
         wait_ms = quotient(per_second - limit, limit) * span_s * 1000.0
         return max(1, rounded(wait_ms)), True
     if treatment != PROBE:
-        full = limit * spreads.window_ms[rate] / 1000.0
+        full = limit * spreads.window_ms[rate] / 1000.0  # partitions that fill a window
         remaining = permits
         for place in range(base, base + samples - 1):
             booked = max(0.0, min(remaining, full - spreads.windows[place]))
             spreads.windows[place] += booked
             remaining -= booked
-        spreads.windows[base + samples - 1] += remaining
+        spreads.windows[base + samples - 1] += remaining  # the current window takes the rest, above its limit, too
     return 0, False

@@ -52,6 +52,7 @@ from .plan import MEASURED, ReplayPlan, buckets_of, memory_ms
 NEVER = -LONG_MAX
 """Value in place of a delay in ms for a request that is never sent."""
 _MOST_PART = 2.0**62
+"""Number of bytes in a part of a Fetch without a limit; as an integer it fits in 64 bits."""
 _BATCHES = 10
 """Assumed number of batches in the bytes that the only window allows."""
 
@@ -182,7 +183,11 @@ def _charge_network(loop: ClosedLoop, row: int, now_ms: int) -> None:
 
 @kernel
 def _decide(loop: ClosedLoop, row: int, now_ms: int) -> None:
-    """Charge a request, count its throttle, and schedule the next step of its connection."""
+    """
+    Charge a request, count its throttle, and schedule the next step of its connection.
+
+    The ledger has a single candidate, so the number of a pair is also that of its trial.
+    """
     requests, pair = loop.requests, loop.requests.pairs[row]
     book_activity(loop.ledger, loop.sizes, pair, now_ms)
     late_ms = now_ms - requests.times[row]
@@ -199,7 +204,7 @@ def _decide(loop: ClosedLoop, row: int, now_ms: int) -> None:
         book_throttle(loop.ledger, pair, kind, now_ms, verdict.throttle_ms, silence_ms)
         book_mutes(loop.ledger, pair, now_ms, now_ms + verdict.throttle_ms, 1)
         if requests.kinds[row] == FETCH:
-            if verdict.place >= 0:
+            if verdict.place >= 0:  # a throttled Fetch is answered empty: its bytes are given back
                 loop.windows.sums[verdict.place] += -float(verdict.size)
             _note_delay(loop, row, kind)
     _continue(loop, row, now_ms, verdict)
@@ -207,7 +212,11 @@ def _decide(loop: ClosedLoop, row: int, now_ms: int) -> None:
 
 @kernel
 def _judge(loop: ClosedLoop, row: int, now_ms: int) -> RequestVerdict:
-    """Charge a request, and return the decision on it."""
+    """
+    Charge a request, and return the decision on it.
+
+    `own_ms` is the throttle time of the request's own quota type, and `request_ms` that of the request quota.
+    """
     requests = loop.requests
     size = requests.sizes[row]
     if requests.kinds[row] == FETCH:
@@ -309,8 +318,8 @@ def _continue(loop: ClosedLoop, row: int, now_ms: int, verdict: RequestVerdict) 
     heap, unfetched = loop.pending.heap, loop.pending.unfetched
     is_refused, is_throttled = verdict.refusal_ms >= 0, verdict.throttled_by != NO_KIND
     is_fetch = loop.requests.kinds[row] == FETCH
-    # A throttle time above 24.8 days overflows, maybe to 0 or less. With `refusal_ms` the client does not retry each
-    # millisecond, only to be refused.
+    # A throttle time above 24.8 days overflows 32 bits, maybe to 0 or less. A refused client would then retry each
+    # millisecond, only to be refused again. So it waits for `refusal_ms`, which is not cut to 32 bits.
     left_ms = loop.connections.ends[loop.requests.connections[row]] - now_ms
     mute_ms = max(verdict.throttle_ms, min(verdict.refusal_ms, left_ms))
     if is_throttled or is_refused:
@@ -460,6 +469,7 @@ def connections_of(plan: ReplayPlan) -> Connections:
     order = np.argsort(requests.connections, kind="stable")
     heads, followers = _chains(frame, order)
     # The clock of a connection stands still while it is muted: the think time is what passes on it.
+    # The sum runs on from one connection to the next, but only differences within a connection are used.
     steps = np.diff(requests.times[order], prepend=0)
     mutes = np.maximum(0, np.r_[0, frame.throttles[order][:-1]])
     unmuted_clock = np.zeros(len(order), np.int64)
@@ -474,6 +484,7 @@ def connections_of(plan: ReplayPlan) -> Connections:
     np.maximum.at(last_ms, requests.pairs, requests.times)
     group_by_connection = np.zeros(frame.connections, np.int64)
     group_by_connection[requests.connections] = frame.groups
+    # Connections are numbered as they first occur in the requests, so those of a group follow each other.
     connections_by_group = np.unique(group_by_connection, return_counts=True)[1]
     return Connections(
         heads=heads,
@@ -488,8 +499,13 @@ def connections_of(plan: ReplayPlan) -> Connections:
 
 
 def _chains(frame: Frame, order: Ints) -> tuple[Codes, Codes]:
-    """Return the first request by connection, and the next one of its connection by request; negative for none."""
+    """
+    Return the first request by connection, and the next one of its connection by request; negative for none.
+
+    `order` has all requests, one connection after the other.
+    """
     requests, connections = frame.requests, frame.requests.connections
+    # without Fetches that were answered empty, and refused requests without a granted partition
     sent = order[(requests.as_logged[order] == 0) | (frame.charged[order] > 0)]
     heads = np.full(frame.connections, -1, np.int32)
     followers = np.full(len(connections), -1, np.int32)

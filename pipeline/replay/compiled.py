@@ -161,7 +161,7 @@ def new_heap(capacity: int) -> Heap:
 
 @kernel
 def push(heap: Heap, time_ms: int, number: int) -> None:
-    """Add an entry."""
+    """Add an entry at the end, and move it up before each entry that comes after it."""
     place = heap.size[0]
     heap.size[0] = place + 1
     while place > 0:
@@ -177,7 +177,11 @@ def push(heap: Heap, time_ms: int, number: int) -> None:
 
 @kernel
 def pop(heap: Heap) -> tuple[int, int]:
-    """Take the first entry out."""
+    """
+    Take the first entry out, and return its time and number.
+
+    The last entry moves to the front, and then down below each entry that comes before it.
+    """
     first_ms, first_number = heap.times[0], heap.numbers[0]
     size = heap.size[0] - 1
     heap.size[0] = size
@@ -203,4 +207,5 @@ def pop(heap: Heap) -> tuple[int, int]:
 
 @kernel
 def _is_before(time_ms: int, number: int, other_ms: int, other_number: int) -> bool:
+    """Return whether an entry comes before another one: by time, and then by number."""
     return time_ms < other_ms or (time_ms == other_ms and number < other_number)

@@ -108,7 +108,11 @@ class Carried:
     """
 
     def saved(self) -> pa.Table:
-        """Return the state as a table of one row: a list of rows for each of its tables."""
+        """
+        Return the state as a table of one row: a list of rows for each of its tables.
+
+        In the table of a `Rows`, the columns `key0`, `key1`, and so on have the elements of the keys.
+        """
         tables = {"requests": self.requests, "owed": self.owed}
         for name, rows in self.rows.items():
             columns: dict[str, Any] = {
@@ -129,11 +133,10 @@ class Carried:
         tables = {name: pa.Table.from_struct_array(saved[name][0].values) for name in saved.column_names}
         carried = cls(requests=tables.pop("requests"), owed=tables.pop("owed"))
         for name, table in tables.items():
-            keys = [
-                table[column_name].to_pylist() for column_name in table.column_names if column_name.startswith("key")
-            ]
-            rows = carried.rows[name] = Rows(zip(*keys, strict=True))
-            for column_name in table.column_names[len(keys) :]:
+            key_names = [column_name for column_name in table.column_names if column_name.startswith("key")]
+            key_parts = [table[column_name].to_pylist() for column_name in key_names]
+            rows = carried.rows[name] = Rows(zip(*key_parts, strict=True))
+            for column_name in table.column_names[len(key_names) :]:
                 lists: Any = table[column_name].combine_chunks()
                 rows.columns[column_name] = np.array(lists.flatten()).reshape(-1, lists.type.list_size)
         return carried
@@ -211,6 +214,7 @@ def proceed(
     if not is_due.any():
         return Part(waiting=waiting, late=late)
     is_decided = is_owed | is_due
+    # the network time is charged when the response leaves, which may be after the time that is decided now
     stays_owed = is_decided & (whole.networks > 0) & (whole.completed >= until)
     carried.owed = table.filter(array(stays_owed))
     plan = plan_of(_only(whole, is_due), rules, rules.resolve(entities), settings)
@@ -271,6 +275,7 @@ def _cuts(carried: Carried, whole: Frame, now_ms: int, hold_ms: int) -> Ints:
     newest, arrived_ms, until = brokers_rows.columns["times"].T
     newest_of_all = newest.max(initial=0)
     is_silent, is_near = now_ms - arrived_ms >= hold_ms, newest >= newest_of_all - hold_ms
+    # Brokers that send requests wait for the one that is furthest behind, if it is not more than `hold_ms` behind.
     common = newest[is_near & ~is_silent].min(initial=newest_of_all)
     # The next requests of a silent broker have times of its own clock: a clock that is ahead must not make them late.
     own_ms = np.maximum(newest + 1, now_ms - hold_ms)
@@ -326,7 +331,7 @@ def _only(frame: Frame, chosen: NDArray[np.bool_]) -> Frame:
 def _mutations(carried: Carried, plan: ReplayPlan) -> MutationOutcomes:
     """Return the decisions of the mutation quotas, which start with the carried buckets and change them."""
     numbers, buckets, spreads = buckets_of(plan, range(len(plan.candidates)))
-    keys: list[_Key] = []
+    keys: list[_Key] = []  # in the order in which `buckets_of` numbers the buckets
     for candidate in range(len(plan.candidates)):
         resolved = plan.resolution(candidate, MUTATION)
         tags = np.unique(resolved.tags[resolved.tags >= 0]).tolist()
@@ -357,6 +362,7 @@ def _measured(
 
     The network thread's time of requests whose response is leaving is charged, too.
     """
+    # Requests that are not due stay in the frame, but are charged nothing.
     kinds = np.where(is_due, whole.requests.kinds, np.int8(NO_KIND))
     percents = np.where(is_due, whole.requests.percents, np.nan)
     requests = whole.requests._replace(kinds=kinds, percents=percents)
@@ -417,7 +423,9 @@ def _drop_idle_pairs(carried: Carried) -> None:
     """Drop pairs without a request for `IDLE_MS`, or for `_UNCLEAR_MS` if they have an open burst or a mute."""
     pair_rows = carried.rows["pairs"]
     pairs, bursts, cells = (pair_rows.columns[name] for name in ("pairs", "bursts", "cells"))
-    is_muted = cells[:, MUTE_END - RESULT_FIELDS :: FIELDS - RESULT_FIELDS] > pairs[:, [ACTIVE_END]]
+    # a saved cell has only the fields after those of the results; of each cell take the mute's end
+    mute_ends = cells[:, MUTE_END - RESULT_FIELDS :: FIELDS - RESULT_FIELDS]
+    is_muted = mute_ends > pairs[:, [ACTIVE_END]]
     is_clear = ~bursts.any(axis=1) & ~is_muted.any(axis=1)
     idle_ms = carried.decided_until(pair_rows) - pairs[:, [ACTIVE_END, LATEST_MUTE]].max(axis=1)
     pair_rows.keep(idle_ms <= np.where(is_clear, IDLE_MS, _UNCLEAR_MS))

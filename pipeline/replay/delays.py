@@ -49,21 +49,23 @@ def delays_of(rows: pa.Table, delayed: Iterable[DelayedRequests], candidates: in
         return None
     encoded = rows["file"].combine_chunks().dictionary_encode()
     codes, positions = encoded.indices.to_numpy(), rows["position"].to_numpy()
+    # rows are sorted by place, so two rows with the same place follow each other
     if ((np.diff(codes) == 0) & (np.diff(positions) == 0)).any():
         return None
+    # the rows of the file with the number `code` are those from `starts[code]` to `starts[code + 1]`
     starts = np.searchsorted(codes, np.arange(len(encoded.dictionary) + 1))
     late_ms = np.zeros((candidates, len(rows)), np.int64)
     for part in delayed:
-        numbers: Column = pc.index_in(part.names, encoded.dictionary)
-        of_files = numbers.fill_null(-1).to_numpy()[part.files]
-        for code in np.unique(of_files).tolist():
+        code_by_name: Column = pc.index_in(part.names, encoded.dictionary)
+        code_by_request = code_by_name.fill_null(-1).to_numpy()[part.files]
+        for code in np.unique(code_by_request).tolist():
             if code < 0:  # no row is of this file
                 return None
-            of_file = np.flatnonzero(of_files == code)
-            sought = part.positions[of_file]
-            of_rows = positions[starts[code] : starts[code + 1]]
-            places = np.searchsorted(of_rows, sought)
-            if places.max() >= len(of_rows) or (of_rows[places] != sought).any():
+            requests_of_file = np.flatnonzero(code_by_request == code)
+            sought = part.positions[requests_of_file]
+            positions_of_file = positions[starts[code] : starts[code + 1]]
+            places = np.searchsorted(positions_of_file, sought)
+            if places.max() >= len(positions_of_file) or (positions_of_file[places] != sought).any():
                 return None
-            late_ms[:, starts[code] + places] = part.late_ms[:, of_file]
+            late_ms[:, starts[code] + places] = part.late_ms[:, requests_of_file]
     return late_ms

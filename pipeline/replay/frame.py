@@ -56,7 +56,9 @@ STRICT_SINCE = {
 """First version of each request at which clients understand a refusal."""
 _PERCENT_PER_NANO = 100.0 / 1e9
 _ODD = np.uint64(0x9E3779B97F4A7C15)
+"""Odd factor that spreads small numbers over 64 bits: 2^64 divided by the golden ratio."""
 _SMALL = 1 << 16
+"""Number that no group reaches if groups fit in 16 bits."""
 
 
 class RequestColumns(NamedTuple):
@@ -232,6 +234,7 @@ def entities_of(table: pa.Table) -> tuple[Entities, Codes]:
     users, user_codes = _encoded(table.column("user"))
     clients, client_codes = _encoded(table.column("client_id"))
     count = max(1, len(clients))
+    # an entity as one number, from which division by `count` gets both codes back
     pairs, codes = dense(user_codes.astype(np.int64) * count + client_codes)
     return Entities(users=users.take(array(pairs // count)), client_ids=clients.take(array(pairs % count))), codes
 
@@ -244,6 +247,7 @@ def in_order(table: pa.Table, groups: Ints) -> Ints:
     """
     times = ints(table, "timestamp")
     order = order_of(groups, times)
+    # most rows have a time of their own, so only tied ones are compared by their place
     is_tied_with_next = (np.diff(groups[order]) == 0) & (np.diff(times[order]) == 0)
     if is_tied_with_next.any():
         tied_places = np.flatnonzero(np.r_[is_tied_with_next, False] | np.r_[False, is_tied_with_next])
@@ -287,6 +291,7 @@ def frame_of(table: pa.Table, entities: Entities, codes: Codes, groups: Ints) ->
     """
     brokers, broker_codes = _encoded(table.column("broker"))
     count = max(1, len(brokers))
+    # a pair as one number, from which division by `count` gets both codes back
     entities_and_brokers, pairs = dense(codes.astype(np.int64) * count + broker_codes)
     times = ints(table, "timestamp")
     charged_at = ints(table, "mutation_timestamp")
@@ -342,8 +347,10 @@ def _charges(table: pa.Table) -> tuple[Flags, Ints, NDArray[np.bool_]]:
     """
     kinds = np.full(len(table), NO_KIND, np.int8)
     sizes = ints(table, "mutations")
-    unknown = _is_valid(table, "mutation_timestamp") & ~_is_valid(table, "mutations")
-    kinds[unknown | (sizes > 0)] = MUTATION  # a request for none, as of an existing topic, fails before the quota
+    has_unknown_mutations = _is_valid(table, "mutation_timestamp") & ~_is_valid(table, "mutations")
+    # a request for no partition, as of an existing topic, fails before the quota
+    kinds[has_unknown_mutations | (sizes > 0)] = MUTATION
+    # reversed, so that the first column decides for a row that has several
     for kind, name in reversed(BYTES_COLUMNS.items()):
         has_size = _is_valid(table, name)
         kinds[has_size] = _TYPES.index(kind)
@@ -367,6 +374,8 @@ def _fill_withheld(sizes: Ints, fetches: NDArray[np.bool_], withheld: NDArray[np
         return
     rows = np.flatnonzero(fetches)
     rows = rows[np.argsort(connections[rows], kind="stable")]
+    # `rows` are the Fetches of one connection after the other, in order of time. For each of them find the place in
+    # `rows` of the next Fetch that has a size: the smallest such place from its own on; `count` if there is none.
     count = len(rows)
     sized_places = np.where(withheld[rows], count, np.arange(count))
     next_sized_place = np.minimum.accumulate(sized_places[::-1])[::-1]
@@ -407,6 +416,7 @@ def ints(table: pa.Table, name: str) -> Ints:
 
 
 def _is_valid(table: pa.Table, name: str) -> NDArray[np.bool_]:
+    """Return the mask of the rows in which a column is not null."""
     is_valid: NDArray[np.bool_] = pc.is_valid(table.column(name)).to_numpy()
     return is_valid
 

@@ -124,7 +124,7 @@ def book_activity(ledger: ReplayLedger, sizes: TableSizes, pair: int, now_ms: in
     """Count the pair as active for `ACTIVITY_MS` from now on, and mutes since it was last active as outside of that."""
     base = pair * PAIR_FIELDS
     end_ms = ledger.pairs[base + ACTIVE_END]
-    if now_ms > end_ms:
+    if now_ms > end_ms:  # the pair was idle in between: count how long each candidate muted it in that time
         if ledger.pairs[base + LATEST_MUTE] > end_ms:
             for rank in range(ledger.pairs[base + MUTING]):
                 for kind in range(KINDS):
@@ -253,7 +253,7 @@ class Booked(NamedTuple):
     """Counts of a replay that is over."""
 
     cells: Ints
-    """Figures by pair, rank, kind and field."""
+    """Figures by pair, rank, kind and field; the first `RESULT_FIELDS` fields of a cell are those of the results."""
     late: Ints
     """Largest delay against the log by pair and rank, ms."""
     active: Ints
@@ -278,6 +278,7 @@ def joined(parts: Sequence[Booked], pairs: int) -> Booked:
     """Return the figures of several replays, of one candidate each, as those of one replay of all candidates."""
 
     def by_pair(columns: Iterable[Ints]) -> Ints:
+        """Return the figures of all candidates together, by pair and then by candidate."""
         by_candidate = [column.reshape(pairs, -1) for column in columns]
         return np.concatenate(by_candidate, axis=1).ravel()
 

@@ -139,10 +139,16 @@ class OpenLoop(NamedTuple):
 
 @kernel
 def enter_requests(loop: OpenLoop) -> None:
-    """Enter every request under every candidate that may throttle it, or whose earlier throttle still has an effect."""
+    """
+    Enter every request under every candidate that may throttle it, or whose earlier throttle still has an effect.
+
+    Ranks begin with the strictest candidate. So these candidates are mostly the first few ranks, and all ranks from
+    some rank on are passed over, without a look at each.
+    """
     for row in range(len(loop.requests.times)):
         request = request_at(loop.requests, row)
         book_activity(loop.ledger, loop.sizes, request.pair, request.time)
+        # the first rank from which on no earlier throttle has an effect: no open burst and no mute
         rank_without_effect = loop.ledger.pairs[request.pair * PAIR_FIELDS + BURSTING]
         if request.time < loop.ledger.latest[request.connection]:
             rank_without_effect = max(rank_without_effect, loop.ledger.muting[request.connection])
@@ -176,7 +182,7 @@ def _first_free_rank(loop: OpenLoop, request: RequestRow, rank: int) -> int:
     if request.kind == MUTATION:
         number = loop.outcomes.numbers[request.row]
         if loop.outcomes.noted[number] == 1:
-            return candidates
+            return candidates  # some candidate throttles or refuses it; which one is not looked up here
     bytes_rate, time_rate = 0.0, 0.0  # the highest rates in any slot
     for slot in range(loop.sizes.slots):
         place = natural(slot * len(loop.requests.times)) + request.row
@@ -212,7 +218,11 @@ def _silence_ms(loop: OpenLoop, request: RequestRow, rank: int, kind: int, most_
 
 @kernel
 def _enter(loop: OpenLoop, request: RequestRow, rank: int) -> int:
-    """Enter one request under one candidate, and return the end of the mute of its connection, epoch ms."""
+    """
+    Enter one request under one candidate, and return the end of the mute of its connection, epoch ms.
+
+    `own_ms` is the throttle time of the request's own quota type, and `request_ms` that of the request quota.
+    """
     ledger, kind = loop.ledger, request.kind
     trial = trial_of(loop.sizes, rank, request.pair)
     channel = natural(request.connection * loop.sizes.candidates) + rank
@@ -256,7 +266,7 @@ def _enter_mutation(loop: OpenLoop, request: RequestRow, rank: int) -> int:
         size = request.size
         candidate_grants_them = outcomes.granted[number] > 0 and outcomes.refused[place - 1] == 0
         if candidate_grants_them:
-            size -= outcomes.granted[number]
+            size -= outcomes.granted[number]  # the size has all partitions that the request asked for
         trial = trial_of(loop.sizes, rank, request.pair)
         book_refusal(loop.ledger, trial, size)
     decided: int = outcomes.throttles[place]
@@ -364,11 +374,12 @@ def _mutations(frame: Frame) -> tuple[Ints, Mutations]:
     rows = np.concatenate([granted, np.flatnonzero(mutating)])
     permits = requests.sizes[rows].copy()
     permits[: len(granted)] = frame.charged[granted]
+    is_whole_request = np.arange(len(rows)) >= len(granted)
     treatments = np.where(requests.permissive[rows] == 1, PERMISSIVE, STRICT)
-    treatments[len(granted) :][refused[rows[len(granted) :]]] = PROBE
+    treatments[is_whole_request & refused[rows]] = PROBE
     times = np.minimum(frame.mutation_times, requests.times)[rows]
-    is_after_granted = np.arange(len(rows)) >= len(granted)
-    order = np.lexsort((is_after_granted, rows, times))
+    # by time, then by request, and of a request the granted partitions first: `lexsort` sorts by its last key first
+    order = np.lexsort((is_whole_request, rows, times))
     rows = rows[order]
     return rows, Mutations(
         times=times[order],
@@ -401,7 +412,9 @@ def limits_of(plan: ReplayPlan) -> CandidateLimits:
     for rank, candidate in enumerate(ranks.tolist()):
         for kind in MEASURED:
             slots[kind, rank] = plan.slot(candidate, kind)
+    # candidates, kinds and pairs become kinds, pairs and ranks
     limits = np.ascontiguousarray(np.moveaxis(plan.limits[ranks], 0, -1))
+    # a running minimum from the last rank to the first
     lowest = np.minimum.accumulate(limits[..., ::-1], axis=-1)[..., ::-1]
     longest = [plan.candidates[candidate].windows.window_ms for candidate in ranks]
     return CandidateLimits(
@@ -470,6 +483,7 @@ def _sensors_of(plan: ReplayPlan, kind: int, resolved: ResolvedRules, slot: int)
             limited |= np.isfinite(plan.limits[candidate, kind])
     sensors = plan.sensors(resolved, limited)
     pairs = np.flatnonzero(sensors >= 0)
+    # number the sensors that are left from 0 on, and find the first pair of each
     _, first_places, sensors[pairs] = np.unique(sensors[pairs], return_index=True, return_inverse=True)
     return sensors, pairs[first_places]
 

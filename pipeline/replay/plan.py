@@ -42,6 +42,7 @@ TYPES = dict(enumerate(QuotaType))
 MEASURED = tuple(number for number, kind in TYPES.items() if not kind.token_bucket)
 """Quota types with a windowed rate."""
 _UNLIMITED = 2.0**63
+"""Limit that an infinite one counts as when candidates are put in order: its logarithm is finite."""
 LEVELS = tuple(Level)
 """Levels of rules, by the numbers of `ResolvedRules.levels`."""
 
@@ -253,6 +254,7 @@ def groups_of(resolved: Sequence[ResolvedRules], entities: int) -> Ints:
         for entity, tag in enumerate(rules.tags.tolist()):
             if tag >= 0:
                 root_of_entity, root_of_tag = root(entity), root(first_of_tag.setdefault(tag, entity))
+                # join both groups under the smaller root; nothing changes if they are one group already
                 roots[max(root_of_entity, root_of_tag)] = min(root_of_entity, root_of_tag)
     return np.array([root(entity) for entity in range(entities)], np.int64)
 
@@ -310,6 +312,7 @@ class ReplayPlan:
         """
         frame = self.frame
         tags = resolved.tags[frame.pair_entities].astype(np.int64)
+        # one number for each tag and broker; those of the tag -1 are masked below
         _, sensors = dense(tags * max(1, len(frame.brokers)) + frame.pair_brokers)
         numbers: Codes = np.where(limited & (tags >= 0), sensors, -1).astype(np.int32)
         return numbers
@@ -379,6 +382,7 @@ def _cuts(row_groups: Ints, entity_groups: Ints, most_rows: int, most_entities: 
 
     """
     group_ends = [*np.flatnonzero(row_groups[1:] != row_groups[:-1]) + 1, len(row_groups)]
+    # `np.unique` sorts, so the counts are in the order of the rows' groups; every entity has a row
     entities_by_group = np.unique(entity_groups, return_counts=True)[1]
     start = stop = entities = 0
     for group_end, count in zip(group_ends, entities_by_group.tolist(), strict=True):
@@ -405,6 +409,7 @@ def plan_of(frame: Frame, rules: CandidateRules, resolved: list[ResolvedRules], 
 
 
 def _slot_key(rules: CandidateRules, candidate: int, kind: int) -> _SlotKey:
+    """Return the key under which `ReplayPlan.slots` has the slot of a candidate for one kind."""
     windows = rules.candidates[candidate].windows
     return kind, rules.resolution_of[candidate][kind], (windows.samples, windows.window_ms)
 
@@ -422,9 +427,11 @@ def buckets_of(plan: ReplayPlan, candidates: Sequence[int]) -> tuple[Codes, Buck
     """
     Return the unused token buckets, and burst-spreading rates, of some candidates for mutations.
 
-    The first array has the number of the bucket, and of the rate, by candidate and entity; negative without a limit.
+    Each limit has a bucket and a rate of the same number; the policy of its candidate decides which of them is used.
+    The first array has that number by candidate and entity; negative without a limit.
     """
     numbers = np.full((len(candidates), len(plan.frame.entities.users)), -1, np.int32)
+    # the columns of the buckets, in one array for each candidate; `concatenate` needs a first one
     limits: list[Floats] = [np.zeros(0)]
     samples: list[Ints] = [np.zeros(0, np.int64)]
     window_ms: list[Ints] = [np.zeros(0, np.int64)]
@@ -435,6 +442,7 @@ def buckets_of(plan: ReplayPlan, candidates: Sequence[int]) -> tuple[Codes, Buck
         resolved = plan.resolution(candidate, MUTATION)
         enforced = plan.settings.release.enforces_controller_mutations
         limited_entities = np.flatnonzero((resolved.tags >= 0) & enforced)
+        # entities with the same tags share a bucket, and have the same limit
         tags, tag_places = np.unique(resolved.tags[limited_entities], return_inverse=True)
         numbers[row, limited_entities] = tag_places + count
         limit_by_entity = resolved.limits(plan.rules.tables[candidate][MUTATION])

@@ -268,14 +268,17 @@ def results_of(plan: ReplayPlan, booked: Booked, *, every_active_entity: bool = 
         has_requests = np.add.reduceat(requests_by_pair, first_pairs) > 0
     rows = np.nonzero(np.isfinite(limits) & has_requests)
     candidates, kinds, places = rows
-    # Each row is repeated for its pairs, to read the counts of the pairs under the row's candidate and kind.
+    # Each row is repeated for its pairs, to read the counts of the pairs under the row's candidate and kind. The
+    # repetitions of a row begin at its `row_starts`, and their pairs are its first pair and those that follow it.
     counts = pair_counts[places]
     row_starts = np.cumsum(counts) - counts
     pairs = np.arange(counts.sum()) - np.repeat(row_starts - first_pairs[places], counts)
     trials = pairs * len(booked.ranks) + np.repeat(booked.ranks[candidates], counts)
     cells = booked.cells.reshape(-1, KINDS, FIELDS)[trials, np.repeat(kinds, counts), :RESULT_FIELDS]
+    # Counts of the pairs of a row are added up. Of longest times, a row has the largest.
     sums = np.add.reduceat(cells[:, :SUMS], row_starts)
-    fields = np.hstack([sums, np.maximum.reduceat(cells[:, SUMS:], row_starts)])
+    longest = np.maximum.reduceat(cells[:, SUMS:], row_starts)
+    fields = np.hstack([sums, longest])
     active = np.add.reduceat(booked.active[trials], row_starts) + fields[:, IDLE_MUTED_MS]
     share: Floats = np.zeros(len(active))
     np.divide(fields[:, MUTED_MS], active, out=share, where=active > 0)
@@ -299,6 +302,7 @@ def _names(plan: ReplayPlan, candidates: Ints, kinds: Ints, pairs: Ints) -> dict
     frame = plan.frame
     entities = frame.pair_entities[pairs]
     levels = np.zeros(len(pairs), np.int32)
+    # rows of one candidate and kind follow each other, and share the resolution of the rules
     borders = np.flatnonzero(np.diff(candidates * KINDS + kinds)) + 1
     for start, stop in pairwise((0, *borders, len(pairs))):
         if start < stop:
