@@ -298,9 +298,9 @@ def _throttled(served: intervals.Intervals, late_ms: Ints) -> NDArray[np.bool_]:
     names, clients = served.clients
     if not len(served):
         return np.zeros((len(late_ms), len(names)), np.bool_)
-    of_rows = clients[served.groups]
-    hit = [np.bincount(of_rows, late[served.rows] != 0, len(names)) > 0 for late in late_ms]
-    return np.array(hit, np.bool_).reshape(len(late_ms), len(names))
+    client_by_request = clients[served.groups]
+    is_throttled = [np.bincount(client_by_request, late[served.rows] != 0, len(names)) > 0 for late in late_ms]
+    return np.array(is_throttled, np.bool_).reshape(len(late_ms), len(names))
 
 
 def _queue(
@@ -323,19 +323,27 @@ def _queue(
         connections: numbers by row of the day, in closed loop; None in open loop.
 
     """
-    queue = LoggedQueue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, threads)
-    following = None if connections is None else connections[pool.rows]
-    as_logged = queue.waits(connections=following)
+    queue = LoggedQueue(
+        arrivals=pool.enqueued,
+        holds=pool.released - pool.dequeued,
+        logged=pool.dequeued - pool.enqueued,
+        threads=threads,
+    )
+    connection_by_request = None if connections is None else connections[pool.rows]
+    as_logged = queue.waits(connections=connection_by_request)
     _, clients = pool.clients
     count = len(late_ms)
     logged_waits = np.zeros((count, len(_BINS) - 1), np.int64)
     predicted_waits, sums = np.zeros_like(logged_waits), np.zeros((2, count))
     for candidate in range(count):
         late = late_ms[candidate][pool.rows]
+        is_sent = late != NEVER
+        late_us = np.where(is_sent, late * 1_000, 0)
         of_others = ~throttled[candidate][clients[pool.groups]]
-        waits = queue.waits(np.where(late == NEVER, 0, late * 1_000), late != NEVER, following)[of_others]
+        waits = queue.waits(late_us, is_sent, connection_by_request)[of_others]
         base = as_logged[of_others]
-        if following is None:
+        if connection_by_request is None:
+            # in open loop, scale the part of a wait that the throttled clients cause, so that it is as long as logged
             waits_without = queue.waits(present=of_others)[of_others]
             scale = scale_of(base, waits_without, queue.logged[of_others])
             waits, base = (
@@ -364,4 +372,5 @@ def percentile_us(counts: Ints, part: float) -> float | None:
     if not total:
         return None
     place = int(np.searchsorted(np.cumsum(counts), max(1, np.ceil(total * part))))
+    # the upper border of the bin; the last one has none, so its lower border
     return float(_BINS[min(place + 1, len(_BINS) - 2)])

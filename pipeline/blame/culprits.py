@@ -26,6 +26,7 @@ from .summing import Blame
 MOST: Final = 12
 """Largest number of victims, and of culprits, in a heat map; another row and column are for all others."""
 BY: Final = ("client", "api", "topic")
+"""Kinds of culprits and victims that a matrix can have."""
 _CAUSES: Final = 0.25
 """Least part of the other clients' wait in a slot that a client causes in a slot of its busy time."""
 _WAITED_NS: Final = 1_000_000
@@ -39,6 +40,7 @@ _LEAST: Final = 0.01
 _PAUSE: Final = 2
 """Largest number of successive slots within a busy time in which the client does not cause that much."""
 _LISTED: Final = "others", "not in the log"
+"""Labels of the last rows of a matrix; its last column is for others, too."""
 _LONGEST_TOPIC: Final = 252
 """
 Largest number of characters of a topic, or of `id:` and its id (Kafka: `Topic.MAX_NAME_LENGTH`).
@@ -111,7 +113,7 @@ def matrix_of(result: Blame, pool: int, by: str = "client", limit: int = MOST) -
     culprits, victims, ns = label_numbers[parts["culprit"]], label_numbers[parts["victim"]], parts["wait_ns"]
     row_labels, row_by_label = _largest(culprits, ns, len(labels), limit)
     column_labels, column_by_label = _largest(victims, ns, len(labels), limit)
-    row_by_label[-1] = len(row_labels) + 1
+    row_by_label[-1] = len(row_labels) + 1  # the last row is for `NOT_LOGGED`, the one before it for others
     waits = np.zeros((len(row_labels) + 2, len(column_labels) + 1), np.int64)
     np.add.at(waits, (row_by_label[culprits], column_by_label[victims]), ns)
     own_waits = np.zeros(len(waits), np.int64)
@@ -162,10 +164,13 @@ def busy_times(result: Blame) -> list[BusyTime]:
     def of_other_clients(columns: Mapping[str, Ints], client: str, value: str) -> Ints:
         """Return by key of `candidates` the sum of a value in its pool and slot over all other clients."""
         keys_without_client = columns["pool"] * slots + columns["slot"] - first_slot
-        wanted = candidates // slots // clients * slots + candidates % slots
+        candidate_pools = candidates // slots // clients
+        wanted = candidate_pools * slots + candidates % slots
         of_all_clients = _sums(keys_without_client, columns[value], wanted, wanted)
-        return of_all_clients - _sums(keys(columns, client), columns[value], candidates, candidates)
+        of_client = _sums(keys(columns, client), columns[value], candidates, candidates)
+        return of_all_clients - of_client
 
+    # `candidates` are the keys in which a client caused any wait of others; in the `busy` ones it caused much of it
     for_others = (waits["culprit"] >= 0) & (waits["culprit"] != waits["victim"])
     caused = keys(waits, "culprit")[for_others]
     victims, ns = waits["victim"][for_others], waits["wait_ns"][for_others]
@@ -174,11 +179,15 @@ def busy_times(result: Blame) -> list[BusyTime]:
     requests = of_other_clients(loads, "client", "requests")
     causes_much = _sums(caused, ns, candidates, candidates) >= _CAUSES * waited_ns
     busy = candidates[causes_much & (waited_ns >= _WAITED_NS * requests)]
-    cuts = np.diff(busy, prepend=-slots, append=1 << 62) > 1 + _PAUSE
-    first_keys, last_keys = busy[cuts[:-1]], busy[cuts[1:]]
-    times = np.searchsorted(last_keys, caused)
-    is_inside = np.append(first_keys, 1 << 62)[times] <= caused
-    victims_by_time = np.unique(times[is_inside] * clients + victims[is_inside]) // clients
+    # a busy time ends where the client's next busy slot is further away than a pause
+    is_border = np.diff(busy, prepend=-slots, append=1 << 62) > 1 + _PAUSE
+    first_keys, last_keys = busy[is_border[:-1]], busy[is_border[1:]]
+    # the busy time of a wait is the first one that does not end before it, if that has begun by then
+    time_by_wait = np.searchsorted(last_keys, caused)
+    is_inside = np.append(first_keys, 1 << 62)[time_by_wait] <= caused
+    # a busy time and a victim as one number, each pair once
+    times_and_victims = np.unique(time_by_wait[is_inside] * clients + victims[is_inside])
+    time_by_victim = times_and_victims // clients
     pools, culprits = np.divmod(first_keys // slots, clients)
     begin = np.maximum((first_slot + first_keys % slots) * plan.slot_us, plan.begin_us)
     end = np.minimum((first_slot + last_keys % slots + 1) * plan.slot_us, plan.end_us)
@@ -189,7 +198,7 @@ def busy_times(result: Blame) -> list[BusyTime]:
         "begin_us": begin,
         "end_us": end,
         "held_share": held_us / (np.asarray(plan.threads)[pools] * (end - begin)),
-        "victims": np.bincount(victims_by_time, minlength=len(first_keys)),
+        "victims": np.bincount(time_by_victim, minlength=len(first_keys)),
         "wait_ns": _sums(caused, ns, first_keys, last_keys),
     }).sort_by([("wait_ns", "descending")])  # fmt: skip
     return [BusyTime(**row) for row in rows.to_pylist() if row["wait_ns"] >= _LEAST * rows["wait_ns"][0].as_py()]
@@ -198,9 +207,10 @@ def busy_times(result: Blame) -> list[BusyTime]:
 def _sums(keys: Ints, values: Ints, first_keys: Ints, last_keys: Ints) -> Ints:
     """Return by range the sum of the values whose key is between its first and its last key, both included."""
     order = np.argsort(keys)
-    total = np.r_[0, np.cumsum(values[order])]
+    total = np.r_[0, np.cumsum(values[order])]  # the sum of the values before each place
+    starts = np.searchsorted(keys, first_keys, sorter=order)
     ends = np.searchsorted(keys, last_keys, "right", sorter=order)
-    sums: Ints = total[ends] - total[np.searchsorted(keys, first_keys, sorter=order)]
+    sums: Ints = total[ends] - total[starts]
     return sums
 
 

@@ -194,9 +194,10 @@ def intervals(rows: pa.Table, names: Mapping[str, str] | None = None, span_us: S
     released = completed - sent - answered - remote
     dequeued = released - local
     begin, end = span_us
-    is_in_period = (np.where(is_known, released, completed) >= begin) & (
-        np.where(is_known, dequeued - queued, completed) < end
-    )
+    # a request with unknown durations is in the period of its completion
+    first_us = np.where(is_known, dequeued - queued, completed)
+    last_us = np.where(is_known, released, completed)
+    is_in_period = (last_us >= begin) & (first_us < end)
     if not np.all(is_in_period):
         return intervals(rows.filter(pa.array(is_in_period)), names)
     topics: Column = pa.repeat("", len(rows)) if names is None else _topics(rows["traffic"].combine_chunks(), names)
@@ -242,7 +243,7 @@ def _us(rows: pa.Table, name: str) -> Ints:
     column: Column = rows[name]
     ms = column.fill_null(-1.0).to_numpy()
     valid = (ms >= 0) & (ms <= _LONGEST_MS)
-    us: Ints = np.rint(np.where(valid, ms, -0.001) * 1_000).astype(np.int64)
+    us: Ints = np.rint(np.where(valid, ms, -0.001) * 1_000).astype(np.int64)  # -0.001 ms becomes -1
     return us
 
 
@@ -251,7 +252,7 @@ def _topics(traffic: Column, names: Mapping[str, str]) -> Column:
     row_by_entry: Column = pc.list_parent_indices(traffic)
     entries: Column = pc.list_flatten(traffic)
     sizes = entries.field("bytes").fill_null(0).to_numpy()
-    order = np.lexsort((-np.arange(len(sizes)), sizes))
+    order = np.lexsort((-np.arange(len(sizes)), sizes))  # by size, and of equal sizes the later entry first
     largest = np.full(len(traffic), -1)
     largest[row_by_entry.to_numpy()[order]] = order  # the last assignment to a row stays, its largest entry
     topics, ids = (entries.field(name).take(pa.array(largest, mask=largest < 0)) for name in ("topic", "id"))
@@ -266,6 +267,7 @@ def _encoded(rows: pa.Table, *names: str) -> tuple[list[tuple[Any, ...]], Codes]
 
     Nulls become empty texts.
     """
+    # A tuple of values is one number, whose digits are the indices in the columns' dictionaries.
     mixed = np.zeros(len(rows), np.int64)
     dictionaries: list[Column] = []
     for name in names:

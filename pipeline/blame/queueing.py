@@ -149,6 +149,7 @@ def waits_of(
     followers, pauses = np.full(len(order), -1, np.int64), np.zeros(len(order), np.int64)
     if chains is not None:
         connections, pauses = (column[order] for column in chains)
+        # the requests of one connection after the other, each in order of arrival; all but a first one are followers
         chained = np.flatnonzero(is_start & (connections >= 0))
         chained = chained[np.argsort(connections[chained], kind="stable")]
         earlier, later = chained[:-1], chained[1:]
@@ -159,7 +160,7 @@ def waits_of(
     queue = Queue(arrivals[order], holds[order], handover, np.flatnonzero(is_start), followers, pauses, heap)
     served = Served(np.zeros(len(order), np.int64), np.full(threads, arrivals.min(initial=0), np.int64))
     run(serve, queue, served, work=len(order))
-    return served.waits[np.argsort(order)]
+    return served.waits[np.argsort(order)]  # in the order of the arguments again
 
 
 class LoggedQueue:
@@ -194,6 +195,8 @@ class LoggedQueue:
         dispatch = self._dispatch(_loads(arrivals, np.sort(arrivals if present is None else arrivals[present])))
         chains = None
         if connections is not None:
+            # The pause of a request is from the release of the one before it on its connection. The first request of a
+            # connection gets one as well, which is not used.
             order = np.lexsort((self.arrivals, connections))
             released = (self.arrivals + self.logged + self.holds)[order]
             logged_pauses = np.maximum(0, self.arrivals[order[1:]] - released[:-1])
@@ -209,6 +212,7 @@ class LoggedQueue:
         begin = np.maximum(0, np.searchsorted(self.idle_loads, loads) - _MIN_REQUESTS // 2)
         end = np.searchsorted(self.idle_loads, loads, "right") + _MIN_REQUESTS // 2
         choices = np.minimum(len(self.idle_loads), end) - begin
+        # the stride takes the place of a random draw, so that results are the same each time
         dispatch: Ints = self.idle_waits[begin + np.arange(len(loads)) * _STRIDE % choices]
         return dispatch
 
@@ -272,6 +276,7 @@ def _handover(taken: Ints, released: Ints, logged: Ints, threads: int) -> int:
     it is in the begin and in the end. A gap above `_SURE_WAIT_US` is a pause, such as garbage collection, and left out.
     With fewer than `_MIN_REQUESTS` gaps, return 0.
     """
+    # the first `threads` requests follow no other one
     order = np.argsort(taken, kind="stable")[threads:]
     gaps = taken[order] - np.sort(released)[:-threads]
     usual_gaps = gaps[(logged[order] > _SURE_WAIT_US) & (np.abs(gaps) <= _SURE_WAIT_US)]

@@ -25,7 +25,9 @@ ESTIMATED: Final = "the most that the log shows busy in a second; --io-threads s
 OTHERS: Final = -2
 """Number in place of a culprit in `Sums.timeline`: the clients with less than a twentieth of a slot's waits."""
 _CELL: Final = ("victim", "culprit")
+"""Key of a cell of the matrix."""
 _LEAST_SHARE: Final = 0.05
+"""Part of a slot's waits below which a culprit is one of the `OTHERS`."""
 SECOND_US: Final = 1_000_000
 _SLOTS_S: Final = (1, 10, 60, 600, 3_600, 86_400)
 """Lengths of slots to choose from."""
@@ -265,6 +267,7 @@ def _loads(requests: Intervals, client_by_group: Codes, begin_us: int, end_us: i
     hold_begins, hold_ends = np.maximum(requests.dequeued, begin_us), np.minimum(requests.released, end_us)
     rows, slots, held_us = spread(hold_begins, hold_ends - hold_begins, slot_us)
     taken = np.flatnonzero((requests.dequeued >= begin_us) & (requests.dequeued < end_us))
+    # rows with the time for which threads were held, and then rows with the requests that were taken
     return summed(
         {
             "slot": np.r_[slots, requests.dequeued[taken] // slot_us],
@@ -281,6 +284,7 @@ def _with_small_culprits_joined(timeline: pa.Table) -> pa.Table:
     """Return the timeline with `OTHERS` in place of culprits that caused less than `_LEAST_SHARE` of a slot's waits."""
     slots, victims, culprits, waits = (timeline[name].to_numpy() for name in ("slot", "victim", "culprit", "wait_ns"))
     slot_numbers = np.unique(slots, return_inverse=True)[1]
+    # a pair of slot and culprit as one number; there are at least as many pairs as slots
     pairs, pair_numbers = np.unique(slot_numbers * (1 << 32) + culprits, return_inverse=True)
     slot_waits, pair_waits = np.zeros(len(pairs), np.int64), np.zeros(len(pairs), np.int64)
     np.add.at(slot_waits, slot_numbers, waits)

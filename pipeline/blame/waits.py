@@ -42,6 +42,7 @@ Its elements are the number of the next wait, the number of the next holding tha
 _MOST_PARTS: Final = 1 << 20
 """Largest number of parts that are kept before they are added up: 16 MB."""
 _PARTS_OF_A_WAIT: Final = 8
+"""Number of parts of a wait that room is kept for; where it is too small, parts are added up earlier."""
 
 
 class Holdings(NamedTuple):
@@ -102,6 +103,8 @@ def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_
 
     """
     groups = len(requests.names)
+    # A slot, a victim and a culprit are one number, `(slot * width + victim) * width + culprit`. The number after those
+    # of groups is `NOT_LOGGED` as a culprit.
     width = groups + 1
     first_slot = begin_us // slot_us
     wait_begins, wait_ends = np.maximum(requests.enqueued, begin_us), np.minimum(requests.dequeued, end_us)
@@ -202,7 +205,7 @@ def _assign(parts: WaitParts, met: int, wait_ns: int, thread_us: int, key: int) 
         parts.held[group] = 0
         remainder -= part
         parts.keys[filled], parts.wait_ns[filled] = key + group, part
-        filled += part > 0
+        filled += part > 0  # a part of 0 ns is overwritten by the next one
     parts.keys[filled], parts.wait_ns[filled] = key + len(parts.held), remainder
     parts.state[_FILLED] = filled + (remainder > 0)
 
@@ -217,7 +220,7 @@ def _divide(holdings: Holdings, waits: Waits, threads: int, parts: WaitParts) ->
         row = natural(waits.rows[number])
         begin = waits.begin[number] - MARGIN_US
         end = begin + waits.length[number] + 2 * MARGIN_US
-        holders = 0
+        holders = 0  # number of groups in `parts.met`
         for place in range(_advance(holdings, parts, begin)):
             active = natural(parts.active[place])
             holders = _hold(holdings, parts, active, begin, end, holders)
@@ -226,6 +229,7 @@ def _divide(holdings: Holdings, waits: Waits, threads: int, parts: WaitParts) ->
             if next_row != row:
                 holders = _hold(holdings, parts, next_row, begin, end, holders)
             next_row += 1
+        # `end` is `MARGIN_US` after the wait, and the request's own holding begins before that
         own_hold = max(0, min(holdings.released[row], end) - holdings.dequeued[row])
         thread_us = threads * (end - begin) - own_hold
         _assign(parts, holders, 1_000 * waits.length[number], thread_us, waits.keys[number])
