@@ -97,13 +97,19 @@ class Ingest:
             TableError: a table could not be read or written; nothing was added to it.
 
         """
-        added = 0  # requests that earlier attempts have committed, and that they count as duplicates now
+        added = 0  # number of requests that all attempts have committed; a later attempt counts them as duplicates
 
         def attempt() -> IngestReport:
+            """Add the lines while this process is registered as a writer of the tables."""
             with writing(table.storage for table in self.tables):
                 return add_once()
 
         def add_once() -> IngestReport:
+            """
+            Stage the lines and commit them; an error removes the staged files that are not committed.
+
+            Raises `LostCommit` if another run has committed since `runs` was looked up, before the lines were staged.
+            """
             nonlocal added
             if batch and all(table.holds(*batch) for table in self.tables):
                 return IngestReport()
@@ -124,6 +130,7 @@ class Ingest:
                 brokers.add(self._brokers)
                 brokers.add(report.brokers)
                 brokers.check(self.tables.requests)
+            # without the requests, their unreadable lines are not committed either
             with self.tables.quarantine.discarded_unless_committed(staged.quarantine):
                 with self.tables.requests.discarded_unless_committed(staged.requests):
                     self._stage_resolved(unresolved, staged)
@@ -212,6 +219,7 @@ class Seen:
     def __init__(self, table: Table) -> None:
         self._table = table
         self._loaded: dict[str, pa.Array[Any]] = {}
+        """Identities by path of the file, the most recently used last."""
         self._own: set[str] = set()
         """Paths of files that the same run committed."""
 
@@ -229,10 +237,10 @@ class Seen:
             return NewRows(rows, rows, 0)
         files = self._overlapping(rows, [*self._table.files(), *staged])
         # read after the files, so that days dropped in between are noticed
-        first_day, time = self._table.first_kept_day, self._table.layout.day_of
+        first_day, time_name = self._table.first_kept_day, self._table.layout.day_of
         count = _lines(rows)
-        if time and first_day is not None:
-            is_dropped = pc.less(rows[time], pa.scalar(first_day * DAY_MS, pa.int64()))
+        if time_name and first_day is not None:
+            is_dropped = pc.less(rows[time_name], pa.scalar(first_day * DAY_MS, pa.int64()))
             rows = rows.filter(pc.invert(is_dropped))
         own_paths = self._own | {file.path for file in staged}
         unknown = self._without(rows, [file for file in files if file.path not in own_paths])

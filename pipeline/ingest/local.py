@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from io import RawIOBase
-from itertools import chain, repeat
+from itertools import chain
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryFile
@@ -43,6 +43,7 @@ BLOCK: Final = 4 << 20
 COMPRESSED_BLOCK: Final = 64 << 10
 """Number of bytes that are read at once of a compressed file, whose content may be a thousand times as large."""
 _HEAD: Final = 4
+"""Number of bytes at the beginning of a file that show how it is compressed."""
 _NO_TEXT: Final = tuple((re.compile(begin, re.DOTALL), what) for begin, what in (
     (rb"\x1f\x8b|\x28\xb5\x2f\xfd", "it is compressed twice: unpack it once"),
     (rb"BZh[1-9]1AY&SY", "it is compressed with bzip2, which ingest does not read: unpack it (bunzip2), or pipe it in"),
@@ -120,12 +121,14 @@ def ingest(
     first_batch = next(parsed, None)
     if first_batch is None:
         return report
-    attempts = chain([chain([first_batch], parsed)], repeat(None))
+    unstaged: Iterator[pa.RecordBatch] | None = chain([first_batch], parsed)
     writer = Ingest(IngestTables.create(into, shards), topics)
 
     def stage() -> Staged:
         """Stage all lines for one commit; a second attempt reads the files again."""
-        batches = next(attempts) or _parsed(files, options, progress, report.broken)
+        nonlocal unstaged
+        batches = _parsed(files, options, progress, report.broken) if unstaged is None else unstaged
+        unstaged = None
         return writer.stage(map(Parsed.of, gathered(batches, CHUNK, CHUNK_BYTES)))
 
     report.add(writer.add(stage))
@@ -176,7 +179,12 @@ def lines_of(file: str) -> Iterator[tuple[list[bytes], int]]:
 
 
 def lines_in(raw: Any, file: str) -> Iterator[tuple[list[bytes], int]]:  # noqa: ANN401 - a buffered reader
-    """Yield the lines of an open file as `lines_of` does; `file` is the name for errors."""
+    """
+    Yield the lines of an open file as `lines_of` does; `file` is the name for errors.
+
+    The last line of a block is `unfinished` until a later block ends it. If it has become longer than `LONGEST`, the
+    rest of it is skipped.
+    """
     unfinished, skipping, read_bytes = b"", False, 0
     seekable = raw.seekable()
     try:
@@ -206,7 +214,7 @@ def _decompressed(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered rea
     beginning = raw.peek(_HEAD)[:_HEAD]
     for magic, members in ((_GZIP, _gzip), (_ZSTD, _zstd)):
         if beginning.startswith(magic):
-            # a large member is read twice
+            # a large member is read twice, which takes a file that can be read from its beginning again
             with nullcontext(raw) if raw.seekable() else _spooled(raw) as file:
                 yield from _of_text(members(file))
             return
@@ -247,7 +255,7 @@ def _gzip(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
     """Yield the content of all members of a gzip file; zeros between them are padding."""
     while block := raw.read(COMPRESSED_BLOCK):
         if content := block.lstrip(b"\0"):
-            raw.seek(-len(content), os.SEEK_CUR)
+            raw.seek(-len(content), os.SEEK_CUR)  # back to the begin of the member
             yield from _checked(raw, partial(_gzip_member, raw))
 
 
@@ -259,14 +267,14 @@ def _gzip_member(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered read
     """
     decoder = zlib.decompressobj(_WITH_HEADER)
     while not decoder.eof:
-        data = decoder.unconsumed_tail or raw.read(COMPRESSED_BLOCK)
+        data = decoder.unconsumed_tail or raw.read(COMPRESSED_BLOCK)  # the tail is input that the last call left
         if not data:
             raise Broken("it ends within a member")
         try:
             yield decoder.decompress(data, COMPRESSED_BLOCK)
         except zlib.error as error:
             raise Broken(str(error)) from error
-    raw.seek(-len(decoder.unused_data), os.SEEK_CUR)
+    raw.seek(-len(decoder.unused_data), os.SEEK_CUR)  # back to the first byte after the member
 
 
 class _LeftOpen(RawIOBase):
@@ -288,6 +296,7 @@ def _zstd(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
 
 
 def _zstd_frames(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
+    """Yield the content of all frames up to the end of the file. Raises `Broken`, or an error of the disk."""
     stream = pa.CompressedInputStream(pa.PythonFile(_LeftOpen(raw), "r"), "zstd")
     try:
         while piece := stream.read(COMPRESSED_BLOCK):
@@ -307,7 +316,7 @@ def _checked(raw: Any, unpacked: Callable[[], Iterator[bytes]]) -> Iterator[byte
     begin = raw.tell()
     blocks: list[bytes] = []
     size = 0
-    for block in unpacked():
+    for block in unpacked():  # to its end, where the checksum is verified
         size += len(block)
         if size > HELD:
             blocks.clear()

@@ -103,6 +103,7 @@ def apply_in_arrow(frame: "DataFrame", key: str, work: Callable[[pa.Table], pa.T
 
 
 def _is_spark_3(frame: "DataFrame") -> bool:
+    """Return whether a frame is of Spark 3."""
     return frame.sparkSession.version.startswith("3.")
 
 
@@ -184,6 +185,7 @@ def errors_marked() -> Iterator[None]:
 
 
 def _kinds(kind: type[PipelineError]) -> Iterator[type[PipelineError]]:
+    """Yield a type of error, and all direct and indirect subclasses of it."""
     yield kind
     for subclass in kind.__subclasses__():
         yield from _kinds(subclass)

@@ -89,4 +89,5 @@ class Spark(Engine):
 
 
 def _answered(work: Callable[[pa.Table], object], rows: pa.Table) -> pa.Table:
+    """Return the answer of the work on rows as a table of one row, which `answers_in` reads."""
     return pa.Table.from_batches([answer_of(work(rows))])

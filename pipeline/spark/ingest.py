@@ -276,7 +276,9 @@ def staged_lines(lines: "DataFrame", tables: IngestTables, options: IngestOption
 
 def packed(lines: Parsed, shards: int = SHARDS) -> pa.RecordBatch:
     """
-    Pack lines as `TOGETHER`: wherever a line is read, its part is the same.
+    Pack lines as `TOGETHER`. The part of a line depends on its content alone, and not on the worker that reads it.
+
+    A part has the requests of one shard in `SLICE_MS`, or the unreadable lines whose identities begin with one byte.
 
     Args:
         lines: the parsed lines.
@@ -284,18 +286,21 @@ def packed(lines: Parsed, shards: int = SHARDS) -> pa.RecordBatch:
 
     """
     slices = np.asarray(lines.requests["timestamp"].to_numpy(), np.int64) // SLICE_MS
-    of_users = slices * shards + shards_of(lines.requests["user"], shards)
-    # parts of unreadable lines are below those of requests: one for each first byte of an identity
+    parts_of_requests = slices * shards + shards_of(lines.requests["user"], shards)
+    # negative, so that no part has both requests and unreadable lines
     identities: list[Any] = lines.quarantine["identity"].to_pylist()
-    of_identities = np.array([-1 - identity[0] for identity in identities], np.int64)
-    requests = _values("requests", "position", lines.requests, of_users)
-    return pa.RecordBatch.from_pylist(
-        [*requests, *_values("quarantine", "line", lines.quarantine, of_identities)], TOGETHER
-    )
+    parts_of_unreadable = np.array([-1 - identity[0] for identity in identities], np.int64)
+    requests = _values("requests", "position", lines.requests, parts_of_requests)
+    unreadable = _values("quarantine", "line", lines.quarantine, parts_of_unreadable)
+    return pa.RecordBatch.from_pylist([*requests, *unreadable], TOGETHER)
 
 
 def _values(table: str, place: str, rows: pa.Table, parts: Numbers) -> Iterator[dict[str, Any]]:
-    """Yield rows of `TOGETHER` for one column: the rows of each part, in pieces of `TOGETHER_BYTES`."""
+    """
+    Yield the rows of `TOGETHER` that have `rows` in the column `table`: of each part, pieces of `TOGETHER_BYTES`.
+
+    `parts` has the part of each row, and `place` is the column of `rows` with the place in the log.
+    """
     for part, of_part in by_number(rows, parts):
         for batch in of_part.combine_chunks().to_batches():
             for piece in bounded(batch, len(batch), TOGETHER_BYTES):
@@ -311,7 +316,12 @@ def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def parsed(options: IngestOptions, batches: Iterator[pa.RecordBatch]) -> Iterator[Parsed]:
-    """Parse lines in `LINES`."""
+    """
+    Parse lines in `LINES`.
+
+    The lines of a file's piece come in order, but maybe in several batches, so the number of its last line and its
+    `Joiner` are kept by piece.
+    """
     counts: dict[tuple[str, int], int] = {}
     joiners: dict[tuple[str, int | None], tuple[LogSource, Joiner]] = {}
     for lines in _pieces(batches):
@@ -346,6 +356,7 @@ def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield as many lines of one piece of one file as are read at once."""
     for batches_at_once in gathered(batches, READ, READ_BYTES):
         (lines,) = pa.Table.from_batches(batches_at_once).combine_chunks().to_batches()
+        # cut where the file or its piece changes
         runs: Any = (pc.call_function("run_end_encode", [lines.column(name)]) for name in ("file", "start"))
         ends = chain.from_iterable(run.run_ends.to_pylist() for run in runs)
         for begin, end in pairwise(sorted({0, *ends})):

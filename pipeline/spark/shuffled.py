@@ -126,4 +126,5 @@ def rows_of(table: Table, columns: Sequence[str], spark: "SparkSession") -> "Dat
 
 
 def _read(table: Table, columns: Sequence[str], files: Sequence[File]) -> Iterator[pa.RecordBatch]:
+    """Return the rows of some files, with the files as the last argument."""
     return table.batches(files, columns)

@@ -72,6 +72,7 @@ def _divided(plan: Plan, rows: pa.Table) -> pa.Table:
     """Return the sums (`ROWS`) of the requests of one pool and piece."""
     columns: Any = {name: rows[name].to_numpy() for name in _PIECES.names[1:]}
     intervals = replace(plan.head, **columns, rows=np.arange(len(rows)))
+    # `_pieces` numbers a group as `piece * listeners + pool`: there are at most as many pools as listeners
     piece, pool = divmod(rows[_GROUP][0].as_py(), len(plan.head.listeners))
     begin, end = piece * plan.piece_us, (piece + 1) * plan.piece_us
     ordered = intervals.only(np.argsort(intervals.dequeued, kind="stable"))
