@@ -244,7 +244,7 @@ def _evidence(
     }
     common, by_limit = [], defaultdict(list)
     for name, target, value in answered(past, queries, shape=shape, progress=progress):
-        if name in limit_by_query:
+        if name in limit_by_query:  # a number of steps: `answered` only converts queries that are named as a figure
             by_limit[limit_by_query[name]].append(("above_s", target, value * past.step_s))
         else:
             common.append((name, target, value))
@@ -303,6 +303,7 @@ def report(answer: Backtest) -> Report:
 
 
 def _headline(result: Result) -> str:
+    """Return a sentence with the number of entities that a candidate would have throttled."""
     throttled = [outcome for outcome in result.outcomes if outcome.is_throttled]
     new = sum(not outcome.held_back for outcome in throttled)
     unknown = f"; of {len(result.unknown):,} it is unknown" if result.unknown else ""
@@ -340,6 +341,7 @@ _WORDS: Final = {
 
 
 def _blocks(result: Result) -> Iterator[Block]:
+    """Yield the table of the throttled entities of a candidate, and of those whose outcome is unknown, if any."""
     rows = [_row(outcome) for outcome in result.outcomes if outcome.is_throttled]
     yield Rows(
         title=f"Throttled by {shown(result.candidate)}",
@@ -355,6 +357,7 @@ def _blocks(result: Result) -> Iterator[Block]:
 
 
 def _row(outcome: Outcome) -> Sequence[str]:
+    """Return the cells of an outcome, in the order of `_HEADS`."""
     may_be_low = outcome.held_back or outcome.coverage < 1 - LEAST_GAP
     return (
         spelled(outcome.user, outcome.client_id),

@@ -35,7 +35,9 @@ _NAME: Final = "__name__"
 _CHUNK: Final = 500_000
 """Number of samples that are in memory at once."""
 _LONGEST: Final = 200
+"""Largest number of characters of a line that an error shows."""
 _BLOCK: Final = 1 << 20
+"""Number of bytes that are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ def series_of(dump: Dump) -> Iterator[RawSeries]:
 
 
 def _series(labels_text: str, times: Sequence[int], values: Sequence[float], dump: Dump) -> RawSeries:
+    """Return samples of a series; those that are NaN count as its end."""
     numbers = np.array(values, np.float64)
     return RawSeries(_labels_of(labels_text, dump), np.array(times, np.int64), numbers, np.isnan(numbers))
 
@@ -158,7 +161,7 @@ def _labels_of(text: str, dump: Dump) -> dict[str, str]:
         label = _LABEL.match(rest, place, end)
         if label is None:
             raise UnreadableLog(dump.path, f"labels that cannot be read: {text[:_LONGEST]!r}")
-        quoted, plain_name, value = label.groups()
+        quoted, plain_name, value = label.groups()  # a text in quotes without a value is the name of the series
         key = plain_name if quoted is None else _unquoted(quoted)
         if value is None and (quoted is None or _NAME in labels):
             raise UnreadableLog(dump.path, f"labels that cannot be read: {text[:_LONGEST]!r}")

@@ -120,6 +120,7 @@ def _may_include(client: tuple[str | None, str | None], names: Sequence[str | No
 
 
 def _caveats(past: Past) -> Iterator[str]:
+    """Yield how episodes are seen, and the reason why some are missing, if any."""
     yield HOW_SEEN
     if not past.groups(throttles=True):
         yield "The server has no series of throttle times: agents leave them out, or no client was measured."

@@ -97,7 +97,7 @@ class Window:
             values, has_value = track.at(times)
             if self.samples.of_rates:
                 total += values
-            else:
+            else:  # the largest value of the series that have one at the step
                 largest = np.where(has_any_value, np.fmax(total, values), values)
                 total = np.where(has_value, largest, total)
             has_any_value |= has_value
@@ -128,10 +128,12 @@ def _seen(window: Window) -> list[Value]:
 
 
 def _total(window: Window) -> list[Value]:
+    """Return the sum of the samples."""
     return window.value(window.scraped.sum()) if len(window.scraped) else []
 
 
 def _highest(window: Window) -> list[Value]:
+    """Return the highest sample."""
     return window.value(window.scraped.max()) if len(window.scraped) else []
 
 

@@ -58,7 +58,7 @@ def nodes_of(
 
     A query reads at most about `most_samples`. Raises `NoSamples` if there is no scrape.
     """
-    fitting = most_samples * SHORTEST_S / max(1, beat.count)
+    fitting = most_samples * SHORTEST_S / max(1, beat.count)  # seconds in which all series together have `most_samples`
     length = max(HOUR_S, min(end - begin, fitting) // HOUR_S * HOUR_S)
     busiest: dict[Scraped, dict[int, float]] = defaultdict(dict)
     counts: dict[Scraped, dict[int, float]] = defaultdict(dict)

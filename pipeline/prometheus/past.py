@@ -329,6 +329,7 @@ class Past:
         """Return the length of the ranges of queries about a group, in seconds: whole hours, or the whole period."""
         if not divisible:
             return self.seconds
+        # seconds in which all series together have `most_samples`
         fitting = self.most_samples * self.step_s / max(1, group.series)
         return max(HOUR_S, min(_LONGEST_S, fitting // HOUR_S * HOUR_S))
 

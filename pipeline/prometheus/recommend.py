@@ -118,6 +118,7 @@ def notes(advice: PastAdvice) -> Iterator[str]:
 
 
 def _blocks(advice: PastAdvice, commands: Commands) -> Iterator[Block]:
+    """Yield the tables of limits and of changes, and the commands."""
     if advice.limits:
         yield Rows(
             title="Limits",
@@ -141,6 +142,7 @@ def _blocks(advice: PastAdvice, commands: Commands) -> Iterator[Block]:
 
 
 def _row(limit: PastLimit) -> Sequence[str | Cell]:
+    """Return the cells of a limit, in the order of `_HEADS`."""
     kind, recommendation = limit.kind, limit.recommendation
     return (
         name_of(limit.entity),
@@ -222,6 +224,7 @@ def document(advice: PastAdvice, commands: Commands) -> dict[str, Any]:
 
 
 def _values(limit: PastLimit) -> dict[str, Any]:
+    """Return a limit by the names of `_COLUMNS`."""
     evidence, present, recommendation = limit.evidence, limit.present, limit.recommendation
     return {
         "user": limit.entity.user,

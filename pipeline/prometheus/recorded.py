@@ -78,6 +78,7 @@ class TableStore(Store):
         self, questions: Sequence[Question], step_s: float, progress: Progress | None = None
     ) -> Iterator[tuple[str, Target, Answer]]:
         """Yield the answers, which tasks compute that read some shards for some days."""
+        # groups are told apart by `id`, as they cannot be hashed; workers get their numbers
         groups = {id(question.group): question.group for question in questions}
         group_numbers = {group_id: number for number, group_id in enumerate(groups)}
         targets = [self._targets(number, group) for number, group in enumerate(groups.values())]
@@ -114,6 +115,7 @@ class TableStore(Store):
             # a sum over entities of several shards reads all shards
             shards = {self.series[number].shard for number in target_series.numbers}
             by_shard[shards.pop() if len(shards) == 1 else None].append(target_series)
+        # parts of so many days that the samples of a shard fit in a task; a question is in the part of its end
         largest_shard = max((len(in_shard) for in_shard in by_shard.values()), default=1)
         days = max(1, int(_MOST_ROWS * step_s / _DAY_S) // max(1, largest_shard))
         parts: dict[int, list[tuple[int, int, Question]]] = defaultdict(list)
@@ -245,6 +247,7 @@ def _first(track: Track, begin: float, end: float) -> float | None:
 
 
 def _scrapes(track: Track, begin: float, end: float) -> Mapping[int, tuple[float, float]]:
+    """Return by clock hour the numbers of samples in its busiest window (`WINDOW_S`) and in the hour."""
     return scrapes_by_hour(track, begin, end, WINDOW_S)
 
 

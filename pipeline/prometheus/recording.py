@@ -123,6 +123,7 @@ def ingest_remote(  # noqa: PLR0913 - the parts of an ingest
         if day.new
     ]
     count = sum(len(tasks) for _, tasks in planned)
+    # an estimate, by which the engine is chosen: half of the largest number for each slice
     samples = MOST_SAMPLES // 2 * sum(len(slices) for _, tasks in planned for slices in tasks)
     workers = engine_of(chosen(engine, samples, MOST_LOCAL_ROWS), "reading of samples")
     work = partial(_recorded, table, read, entities)
@@ -150,6 +151,7 @@ def ingest_remote(  # noqa: PLR0913 - the parts of an ingest
                 hours = [hour for hour in range(HOURS) if day.new >> hour & 1]
                 span = tuple(day.number * DAY_S + hour * HOUR_S for hour in (hours[0], hours[-1] + 1))
                 about = _about({**origin, **settings}, span, context)
+                # the epoch of a day is its known hours as bits, a number that grows with each further hour
                 table.advance(
                     f"{batch}, day {day.number}",
                     _merged(table, workers, files_by_day[day], about),
@@ -243,6 +245,7 @@ def _recorded(
     count = 0
 
     def batches() -> Iterator[pa.RecordBatch]:
+        """Yield the rows of all slices, and count their samples."""
         nonlocal count
         for one in slices:
             for rows in _rows_of(wanted, read(one)):
@@ -253,7 +256,11 @@ def _recorded(
 
 
 def _merged(table: Table, engine: Engine, files: Sequence[File], about: pa.Table) -> list[File]:
-    """Merge staged files, and stage the rows about them; return all. Those that are written are removed on an error."""
+    """
+    Merge staged files, and stage the rows about them; return the files to commit.
+
+    Files that this writes are removed on an error.
+    """
     merged: list[File] = []
     with table.discarded_unless_committed(merged):
         merged += table.merged(files, engine.map)
@@ -283,7 +290,15 @@ def _rows_of(wanted: Mapping[int, Wanted], series: Iterable[RawSeries]) -> Itera
 
 
 def _about(origin: Mapping[str, str], span: tuple[int, ...], context: Iterable[Labels]) -> pa.Table:
-    """Return rows with the labels of series without samples, and with where the others are from, and of which hours."""
+    """
+    Return the row that says where samples are from and of which hours (`ORIGIN`), and rows for series without samples.
+
+    Args:
+        origin: address, selector and settings of the ingest.
+        span: begin and end of the hours, Unix times in seconds.
+        context: labels of the series without samples.
+
+    """
     begin, end = span
     from_where = {NAME: ORIGIN, **origin, "begin": str(begin), "end": str(end)}
     values, ended = np.zeros(1), [True]
@@ -305,7 +320,7 @@ def _span_of(files: Sequence[File]) -> tuple[int, int]:
 def listed(
     dumps: Sequence[str], engine: EngineChoice = EngineChoice.AUTO, progress: Progress | None = None
 ) -> list[Listed]:
-    """Return what dumps have, each of which a worker reads. Raises `UnreadableLog`."""
+    """Return the lists of the series in dumps; each dump is one task. Raises `UnreadableLog`."""
     paths = [path_here(path) for path in dumps]
     workers = engine_of(chosen(engine, sum(map(size_of, paths)), MOST_LOCAL_BYTES), "listing of dumps")
     return list(workers.map(listed_in, [Dump(path) for path in paths], progress))
@@ -356,6 +371,7 @@ def ingest_dumps(
 
 
 def _dump_id(one: Listed) -> str:
+    """Return the batch id under which the table remembers a dump, by its content."""
     return f"dump {one.digest}"
 
 
@@ -364,6 +380,7 @@ def _dumped(table: Table, wanted: Mapping[int, Wanted], dump: Dump) -> tuple[lis
     count = 0
 
     def batches() -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the dump, and count their samples."""
         nonlocal count
         for rows in _rows_of(wanted, series_of_dump(dump)):
             count += _samples_in(rows)

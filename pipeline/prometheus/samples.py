@@ -40,8 +40,11 @@ ORIGIN: Final = "quotascope_ingest"
 ORIGIN_DAY: Final = 0
 """Day of its rows, 1970-01-01, of which a Prometheus has no samples: they are read without any sample."""
 _READ: Final = ("timestamp", "series", "value")
+"""Columns that tracks are made of."""
 _SERIES_A_SHARD: Final = 500
+"""Approximate number of series of a shard in a new table."""
 _MOST_SHARDS: Final = 64
+"""Largest number of shards of a new table."""
 
 Labels: TypeAlias = Mapping[str, str]
 
@@ -153,9 +156,11 @@ def rows_of(series: Iterable[tuple[Labels, str, Times, Floats, Sequence[bool]]])
 
 
 def _rows(labels: Labels, entity: str, times_ms: Times, values: Floats, ended: Sequence[bool]) -> pa.Table:
+    """Return the rows of a series; the first one of each day has the labels."""
     count = len(times_ms)
     # labels on every day, as a file has one day, and files of other days may not be read, or be dropped
     _, firsts = np.unique(times_ms // DAY_MS, return_index=True)
+    # indices in `texts`: 0 for the labels, 1 for null
     text_or_null = np.full(count, 1, np.int32)
     text_or_null[firsts] = 0
     texts = pa.array([labels_text(labels), None], pa.string())

@@ -17,6 +17,7 @@ HOUR_S: Final = 3_600
 HOURS: Final = 24
 DAY_S: Final = HOURS * HOUR_S
 _INTERVAL_S: Final = 5
+"""Scrape interval in seconds by which the size of slices is planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ def slices_of(wanted: Sequence[Wanted], node_label: str, day: int, hours: int, k
         by_node[series.labels.get(node_label, "")].append(series.labels)
     common = _common([series.labels for series in wanted])
     most_of_node = max(map(len, by_node.values()), default=1)
+    # hours in which the node with the most series has `MOST_SAMPLES`
     length = max(1, MOST_SAMPLES * _INTERVAL_S // (most_of_node * HOUR_S))
     for first, last in _bits(hours):
         for begin in range(first, last, length):
@@ -78,6 +80,7 @@ def slices_of(wanted: Sequence[Wanted], node_label: str, day: int, hours: int, k
                 names = sorted({labels[NAME] for node in nodes for labels in by_node[node]})
                 of_nodes = {node_label: nodes} if all(nodes) else {}
                 queries = [Matchers({**common, **of_nodes, NAME: [name]}) for name in names]
+                # a single node with too many samples is divided by the name of the metric
                 if sum(len(by_node[node]) for node in nodes) * samples > MOST_SAMPLES:
                     for query in queries:
                         yield Slice([query], begin_ms, end_ms, first_ms)

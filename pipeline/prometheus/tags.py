@@ -71,6 +71,7 @@ class TagsOf:
         if tags == names:
             return tags, ""
         if tags not in self._is_whole:
+            # the sum has a user or a client-id; its parts are the measured entities with that name
             place = 0 if tags[0] else 1
             parts = self._by_name[place, tags[place]]
             self._is_whole[tags] = all(all(part) and self._table.metric_tags(*part) == tags for part in parts)

@@ -103,7 +103,7 @@ def find_usage(
         NoSamples: no client was measured in the period.
 
     """
-    rate_progress, throttle_progress = (*progress, None, None)[:2]
+    rate_progress, throttle_progress = (*progress, None, None)[:2]  # None for missing ones
     windows = windows or WindowConfig()
     past = replace(past, series=[series for series in past.series if _matches(series, client)])
     if not past.series:
@@ -139,6 +139,7 @@ def find_usage(
 
 
 def _matches(series: Measured, client: tuple[str | None, str | None]) -> bool:
+    """Return whether a series is of a user and client id; None stands for any."""
     user, client_id = client
     return user in {None, series.user} and client_id in {None, series.client_id}
 
@@ -265,6 +266,7 @@ _WORDS: Final = {
     Sight.BURSTS: "≈ bursts",
     Sight.UNSEEN: "unseen",
 }
+"""Words in the column `samples`."""
 
 
 def _table(answer: PastUsages, kind: QuotaType, limit: int) -> Rows | None:
@@ -285,6 +287,7 @@ def _table(answer: PastUsages, kind: QuotaType, limit: int) -> Rows | None:
 
 
 def _row(past: Past, usage: PastUsage, total: float | None) -> Sequence[str]:
+    """Return the cells of a usage, in the order of `_HEADS`; its share is unknown without a total."""
     kind, used = usage.kind, usage.amount
     if used is None:
         cells = ("unknown", "unknown", "unknown")

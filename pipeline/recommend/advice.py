@@ -310,6 +310,7 @@ def hits(results: pa.Table, *, configured_known: bool = True) -> list[Hit]:
     """
 
     def key(row: Mapping[str, Any]) -> tuple[str, str, str]:
+        """Return the client and the quota type of a row, which the rows of both candidates share."""
         return row["user"], row["client_id"], row["quota_type"]
 
     rows = results.to_pylist()

@@ -155,10 +155,10 @@ def tally(batches: Iterable[pa.RecordBatch], shape: RuleShape) -> RequestTally:
         waits: Any = batch.column("throttle_ms")
         refused: Any = batch.column("refused")
         throttled: Any = pc.or_(pc.greater(waits, pa.scalar(0, pa.int32())), refused)
-        silent: Any = pc.equal(waits, pa.scalar(UNKNOWN_MS, pa.int32()))
+        has_no_throttle_time: Any = pc.equal(waits, pa.scalar(UNKNOWN_MS, pa.int32()))
         columns = {name: batch.column(name) for name in shape.names}
         columns["throttled"] = throttled.cast(pa.int64())
-        columns["unknown"] = pc.and_not(silent, refused).cast(pa.int64())
+        columns["unknown"] = pc.and_not(has_no_throttle_time, refused).cast(pa.int64())
         sums = (
             pa.table(columns)
             .group_by(list(shape.names))

@@ -118,6 +118,7 @@ def _groups(history: pa.Table, names: Sequence[str]) -> Iterator[pa.Table]:
     groups = np.zeros(history.num_rows, np.int64)
     for column in columns:
         codes = column.dictionary_encode().indices.to_numpy()
+        # the group so far and the value of this column as one number, and these numbers counted from 0 on
         groups = np.unique(groups * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
     order = in_order(history, groups)
     starts = [0, *(np.flatnonzero(np.diff(groups[order])) + 1).tolist()]
@@ -135,14 +136,16 @@ def _need(broker: str, rows: pa.Table, sensor: QuotaSensor, policy: Policy) -> N
     )  # fmt: skip
 
     def shares(steps_tried: Sequence[int]) -> list[Floats]:
+        """Return the throttled shares by season under some limits."""
         limits = np.array([limit_of(kind, steps) for steps in steps_tried])
         return [seasons.shares(row) for row in sensor.throttles_ms(limits)]
 
     def good(steps_tried: Sequence[int]) -> Sequence[bool]:
+        """Return whether limits keep the policy's share in all seasons."""
         return [bool(np.all(season_shares <= policy.share)) for season_shares in shares(steps_tried)]
 
     steps, hour = lowest(good, steps_of(kind, sensor.enough)), None
-    if policy.by_hour and steps > 1:
+    if policy.by_hour and steps > 1:  # the hour that is throttled most under the next lower limit
         (shares_below,) = shares([steps - 1])
         hour = int(np.argmax(shares_below))
     return Need(

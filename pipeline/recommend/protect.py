@@ -145,6 +145,8 @@ def protect(
         return Protection(target=target, answer=Answer.HELD, level=None, queues=queues)
     if not queues.explained or _worst(queues.predicted(0, target.part)) <= target.most_us:
         return Protection(target=target, answer=Answer.UNKNOWN, level=None, queues=queues)
+    # The highest level that keeps the target is between `low`, which is the `best` one so far or the floor, and `high`.
+    # Each round tries levels between them, and the first one tries the floor, too.
     low, high, best, number, levels = floor, max(floor, HIGHEST), None, 0, [floor]
     for _ in range(_ROUNDS):
         between = np.geomspace(low, high, _AT_ONCE + 2)[1:-1]
@@ -183,4 +185,5 @@ def limited_to(level: float, shape: RuleShape, windows: ClusterWindows) -> Candi
 
 
 def _ms(time_us: float | None) -> float | None:
+    """Return a time in ms; None for None."""
     return None if time_us is None else time_us / 1e3

@@ -132,7 +132,7 @@ def debt_sensor(times_ms: Ints, values: Floats, permissive: NDArray[np.bool_], c
     def throttle_ms(limit: float) -> Ints:
         """Return the throttle time of each mutation: the time in which the limit pays for what exceeds the burst."""
         balance = taken_before[:-1] - limit * elapsed
-        # a full bucket gets no more tokens
+        # The partitions that the limit has not paid for yet. A full bucket gets no more tokens, so there is no credit.
         debt = balance - np.minimum.accumulate(balance)
         checked = np.where(permissive, debt + values, debt)
         over = np.maximum(checked - limit * burst_s, 0.0)
