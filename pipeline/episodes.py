@@ -78,11 +78,13 @@ def merged(fragments: pa.Table) -> pa.Table:
         codes = rows.column(name).combine_chunks().dictionary_encode().indices
         is_new_key[1:] |= np.diff(codes.to_numpy()) != 0
     began, ended = (rows.column(name).to_numpy() for name in ("began", "ended"))
-    # Times become ranks that are higher for each following key, so that one running maximum serves all keys.
+    # Times become ranks that are higher for each following key, so that one running maximum serves all keys. An episode
+    # begins where a fragment begins more than a pause after the latest end of those before it.
     ranked, ranks = np.unique(np.r_[began - _PAUSE_MS, ended], return_inverse=True)
     begins, ends = ranks.reshape(2, -1) + np.cumsum(is_new_key) * len(ranked)
     reached = np.maximum.accumulate(ends)
-    numbers: Column = pa.array(np.cumsum(np.r_[True, begins[1:] > reached[:-1]]))
+    is_first_of_episode = np.r_[True, begins[1:] > reached[:-1]]
+    numbers: Column = pa.array(np.cumsum(is_first_of_episode))
     grouped = rows.append_column("number", numbers).group_by([*KEY, "number"], use_threads=False)
     groups = grouped.aggregate(list(_MERGED.items()))
     names = [*KEY, *(f"{name}_{how}" for name, how in _MERGED.items())]

@@ -131,6 +131,7 @@ class Losses:
         return share if self.has_numbers and not is_undecided else None
 
     def _brokers(self, broker: str | None) -> Sequence[str]:
+        """Return a broker as a list, or all brokers for None."""
         return sorted(self.requests) if broker is None else (broker,)
 
     def _missing_on(self, broker: str, user: str | None, client_id: str | None) -> float:
@@ -178,6 +179,7 @@ class Losses:
         yield from self._undecided()
 
     def _missing(self) -> Iterator[str]:
+        """Yield a note for each broker whose log lacks requests, and one if that is unknown."""
         if not self.has_numbers:
             yield (
                 "How many requests the logs lack, and how exact their times are, is unknown: the history was made "
@@ -214,6 +216,7 @@ class Losses:
         )
 
     def _undecided(self) -> Iterator[str]:
+        """Yield a note if the log cannot show what some clients' missing numbers are."""
         clients = [(1 - steps.seen / steps.all, key) for key, steps in self.undecided.items() if steps.all > steps.seen]
         if clients:
             share, (_, user, client_id) = max(clients)
@@ -224,6 +227,7 @@ class Losses:
             )
 
     def _unreadable_notes(self) -> Iterator[str]:
+        """Yield a note for each broker with requests that could not be read."""
         for broker, lines in sorted(self.unreadable.items()):
             of_broker = f" of broker {shown(broker)}" if broker else ""
             yield (
@@ -232,6 +236,7 @@ class Losses:
             )
 
     def _precision_notes(self) -> Iterator[str]:
+        """Yield a note for each broker whose times are coarser than milliseconds."""
         for broker, precision in sorted(self.precision_ms.items()):
             yield (
                 f"The log of broker {shown(broker)} has times of {_UNITS.get(precision, f'{precision} ms')} only: "
@@ -363,6 +368,7 @@ def losses_in(rows: pa.Table, unreadable: Mapping[str, int] | None = None, nodes
             java.setdefault((last_row["peer"], last_row["user"], last_row["client_id"]), []).append(connection)
         else:
             _count_connection(connection, clients)
+    # with the logs of all nodes, a number that is missing is a request that a log lacks
     counted_steps = undecided if nodes > len(requests) else clients
     for connections in java.values():
         if len(connections) == 1:
@@ -381,6 +387,7 @@ def losses_in(rows: pa.Table, unreadable: Mapping[str, int] | None = None, nodes
 
 
 def _client(row: Mapping[str, Any]) -> Client:
+    """Return the client of a row of `CONNECTIONS`."""
     return row["broker"], row["user"], row["client_id"]
 
 

@@ -30,6 +30,7 @@ from .table import File, Table
 from .table.storage import DAY_MS
 
 PIECES: Final = 360
+"""Largest number of pieces of a curve."""
 _COLUMNS: Final = ("user", "client_id", "broker", "quota_type", "start", "amount")
 _WINDOWS: Final = 11
 """Number of seconds over which a broker averages by default (`quota.window.num` of `quota.window.size.seconds`)."""
@@ -40,7 +41,9 @@ Factor from the unit of a roll-up to that of a limit.
 Us of thread time a second are that many percent of a thread.
 """
 HOURS: Final = 168
+"""Number of hours of a week."""
 QUARTER_MS: Final = 900_000
+"""Length of a quarter of an hour, ms."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _COMPARABLE: Final = 2.0
 """Greatest ratio of replayed to logged throttle time that says how accurate the replay is, and inverse of the least."""
@@ -283,6 +286,7 @@ def peaks(kind: QuotaType, starts_ms: Ints, amounts: Ints) -> Floats:
 
     It is about the rate that a broker compares with a limit.
     """
+    # sums of all seconds before each one, so that a difference of two is the sum of the seconds between them
     total = np.concatenate(([0.0], np.cumsum(_rates(kind, amounts))))
     oldest = np.searchsorted(starts_ms, starts_ms - (_WINDOWS - 1) * _SECOND)
     sums: Floats = total[1:] - total[oldest]
@@ -290,6 +294,7 @@ def peaks(kind: QuotaType, starts_ms: Ints, amounts: Ints) -> Floats:
 
 
 def _rates(kind: QuotaType, amounts: Ints) -> Floats:
+    """Return amounts of a second in the unit of the quota type."""
     return (amounts * _SCALES.get(kind, 1.0)).astype(np.float64)
 
 

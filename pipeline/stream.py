@@ -112,6 +112,7 @@ class ShadowedTopic:
         workers = on_spark("shadow of shards").map
 
         def decide(batch: int, report: IngestReport) -> None:
+            """Decide the requests of a batch that was ingested."""
             done(self._step(workers, batch, report))
 
         ingest_topic(source, self._into, checkpoint, options, shards=self._shards, every=every, done=decide)

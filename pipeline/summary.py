@@ -158,10 +158,12 @@ def count_text(value: float) -> str:
 
 
 def _ms(time_ms: float) -> str:
+    """Return a time in ms as text."""
     return seconds(time_ms / 1_000)
 
 
 def _bytes(value: float) -> str:
+    """Return a number of bytes as text."""
     return f"{amount(value)}B"
 
 
@@ -372,6 +374,7 @@ class ReplaySummary:
 
     @property
     def _base_rows(self) -> Sequence[Row]:
+        """Rows of the first candidate."""
         base = self.candidates[0].name if self.candidates else None
         return [row for row in self.rows if row["candidate"] == base]
 

@@ -88,11 +88,13 @@ def topics_of(requests: pa.Table) -> pa.Table:
     is_charged = pc.or_(pc.and_(has_bytes, pc.invert(is_internal)), is_unsized_mutation)
     charged_requests = requests.filter(is_charged)
     columns_of_names: dict[str, Column] = {name: charged_requests[name] for name in charged_requests.column_names}
+    # one row for each topic of a request, and the row of its request
     traffic: Any = columns_of_names["traffic"].combine_chunks()
     parents: Any = pc.list_parent_indices(traffic)
     topics, ids, record_bytes = pc.list_flatten(traffic).flatten()
     records = np.zeros(len(charged_requests), np.int64)
     np.add.at(records, parents.to_numpy(), pc.fill_null(record_bytes, 0).to_numpy())
+    # one row for each request: the rest of its charge, or all of it if its topics are unknown
     charged: Column = pc.coalesce(*(columns_of_names[name] for name in _BYTES))
     sized: Column = pc.is_valid(charged)
     unknown: Column = pc.if_else(sized, Kind.UNKNOWN_TOPIC, Kind.UNKNOWN_SIZE)
@@ -157,6 +159,7 @@ def _names(requests: pa.Table) -> pa.Table:
 def _rows(
     common: pa.Table, kinds: Column, topics: Column, ids: Column, requests: int, sizes: Column
 ) -> pa.Table:  # fmt: skip
+    """Return rows of `TOPICS` from their common columns and the others; each row counts `requests`."""
     counts: Column = pa.repeat(pa.scalar(requests, pa.int64()), len(common))
     columns = {"kind": kinds, "topic": topics, "topic_id": ids, "requests": counts, "bytes": sizes}
     return pa.table([*common.columns, *columns.values()], [*common.column_names, *columns])

@@ -64,6 +64,7 @@ def usage_chart(
 def _elements(
     group: LimitGroup, limits: Mapping[str, float], drawn: GroupUsage, colors: Mapping[str, int], zone: tzinfo
 ) -> Iterator[Element]:
+    """Yield what `usage_chart` draws: broker, legend, chart, limits above the chart, and the map of hours."""
     unit = partial(rate, group.kind)
     lines = [LimitLine(name=name, value=limits[name], color=color) for name, color in colors.items() if name in limits]
     together = same_for_all(limits, colors)
@@ -90,6 +91,7 @@ def legend(drawn: GroupUsage, limits: Sequence[LimitLine], unit: Format, *, toge
 
 
 def _by_value(limits: Sequence[LimitLine]) -> Mapping[float, Sequence[LimitLine]]:
+    """Return limits by their value, in their order."""
     by_value: dict[float, list[LimitLine]] = {}
     for limit in limits:
         by_value.setdefault(limit.value, []).append(limit)
@@ -97,4 +99,5 @@ def _by_value(limits: Sequence[LimitLine]) -> Mapping[float, Sequence[LimitLine]
 
 
 def _names(limits: Sequence[LimitLine], *, together: bool) -> str:
+    """Return the names of the candidates of equal limits; with `together`, their number."""
     return f"all {len(limits)} candidates" if together else ", ".join(shown(limit.name, 60) for limit in limits)

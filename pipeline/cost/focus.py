@@ -161,4 +161,5 @@ def decimal(value: Decimal | None) -> str | None:
 
 
 def _time(unix_s: float) -> str:
+    """Return a Unix time in the format of FOCUS, in UTC."""
     return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

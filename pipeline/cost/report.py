@@ -56,6 +56,7 @@ def report(bill: Bill, *, limit: int = TERMINAL_ROWS) -> Report:
 
 
 def _headline(bill: Bill) -> Iterator[str]:
+    """Yield the total, and the bytes without a price, if any, a sentence each."""
     total = bill.total()
     teams = {charge.team for charge in bill.charges if charge.cost is not None}
     if total is None:
@@ -157,6 +158,7 @@ def _share(cost: Decimal | None, total: Decimal | None) -> float | None:
 
 
 def _row(bill: Bill, team: str, charges: dict[QuotaType, Charge]) -> Sequence[str]:
+    """Return the cells of a team, in the order of `_HEADS`, from its charges by direction."""
     cells = []
     for kind in (QuotaType.PRODUCE, QuotaType.FETCH):
         charge = charges.get(kind)
@@ -170,6 +172,7 @@ def _row(bill: Bill, team: str, charges: dict[QuotaType, Charge]) -> Sequence[st
 
 
 def _mark(charge: Charge) -> str:
+    """Return the marks of an amount that is a lower bound or an estimate; empty for an exact one."""
     return ("≥ " if charge.at_least else "") + ("≈ " if charge.approximate else "")
 
 

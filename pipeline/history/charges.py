@@ -142,4 +142,5 @@ def _charged(clients: dict[str, Column], times: Column, amounts: Column, decisio
 
 
 def _us(times_ms: Column) -> Column:
+    """Return times in ms as whole us."""
     return pc.round(pc.multiply(times_ms, 1000.0)).cast(pa.int64(), safe=False)

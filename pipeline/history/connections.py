@@ -62,6 +62,7 @@ def connections_of(requests: pa.Table) -> pa.Table:
     )
     rows = requests.filter(has_own_id)
     completed = rows["completed"]
+    # rows are grouped by the indices of their texts, and the sums get the texts back
     encoded: dict[str, Column] = {}
     for name in (*_NAMES, "connection"):
         filled: Column = pc.fill_null(rows[name], pa.scalar("unknown" if name == "software" else ""))

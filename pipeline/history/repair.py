@@ -134,10 +134,12 @@ def _make_again(
 
 
 def _summary(lost: Sequence[Lost]) -> str:
+    """Return the number of lost files in words, with the first of them as an example."""
     return f"{counted(len(lost), 'file')} lost ({lost[0].file.path}: {lost[0].why})"
 
 
 def _of_files(name: str, table: Table, lost: Sequence[Lost], what: str) -> Finding:
+    """Return the finding about lost files: their rows, and the first and last time in them."""
     files = [entry.file for entry in lost]
     times = [
         time for file in files for time in (file.first_ms, file.last_ms) if time is not None and table.layout.day_of

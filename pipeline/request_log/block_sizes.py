@@ -81,6 +81,7 @@ def charged_produce(versions: Numbers, client_ids: Numbers, requests: Sequence[P
         requests: the requests.
 
     """
+    # a request is not certain if its version is unknown, or a name is missing that the version has
     certain = (versions >= 0) & (versions <= PRODUCE_NEWEST)
     topics, of_line = _flat([request.topic_data for request in requests])
     names, by_name = [topic.name for topic in topics], versions < TOPIC_IDS
@@ -228,6 +229,7 @@ class _Owners:
 
 
 def _flat(lists: Sequence[Any]) -> tuple[list[Any], _Owners]:
+    """Return the items of all lists in one, and the lists as their owners."""
     return list(chain.from_iterable(lists)), _Owners(np.array([len(items) for items in lists], np.int64))
 
 
@@ -239,9 +241,11 @@ class _Encoding:
 
     @property
     def tags(self) -> Numbers:
+        """Sizes of the count of tagged fields, of which there are none: 1 in flexible versions, else 0."""
         return self.flexible.astype(np.int64)
 
     def length(self, lengths: Numbers) -> Numbers:
+        """Return the sizes of lengths of arrays or records."""
         return np.where(self.flexible, _varint(lengths), 4)
 
     def text(self, lengths: Numbers) -> Numbers:
@@ -249,6 +253,7 @@ class _Encoding:
         return np.where(self.flexible, _varint(lengths), 2) + lengths
 
     def spread(self, owners: _Owners) -> "_Encoding":
+        """Return the encoding of each owner's items, which is that of the owner."""
         return _Encoding(owners.spread(self.flexible))
 
 
@@ -267,8 +272,9 @@ def _records(sizes: list[int | None]) -> Numbers:
     return np.array([NULL if size is None else size for size in sizes], np.int64)
 
 
-def _traffic(names: Column, ids: Sequence[str | None], held: Numbers) -> list[Column]:
-    return [names, texts(ids), pa.array(held, TRAFFIC.field("bytes").type)]
+def _traffic(names: Column, ids: Sequence[str | None], record_bytes: Numbers) -> list[Column]:
+    """Return the columns of `TRAFFIC` of topics."""
+    return [names, texts(ids), pa.array(record_bytes, TRAFFIC.field("bytes").type)]
 
 
 def _of_3_0(topic: FetchedTopic) -> bool:

@@ -288,11 +288,12 @@ class _Contents:
         }
 
     def _layout(self) -> Column:
+        """Return the layouts; each distinct key, version and deprecation is looked up once, as one number of bits."""
         deprecated = np.array([header.request_api_version_deprecated for header in self.headers], np.int64)
         distinct, numbers = np.unique((self.keys << _BITS | self.versions) << 1 | deprecated, return_inverse=True)
         layouts = [
-            layout_of(version >> _BITS + 1, version >> 1 & (1 << _BITS) - 1, deprecated=bool(version & 1))
-            for version in distinct.tolist()
+            layout_of(bits >> _BITS + 1, bits >> 1 & (1 << _BITS) - 1, deprecated=bool(bits & 1))
+            for bits in distinct.tolist()
         ]
         column: Column = pa.array(layouts, pa.string()).take(array(numbers))
         if self._layouts:
@@ -322,6 +323,7 @@ class _Contents:
         self.waited[logged] = [entries[index].request.acks == ALL_REPLICAS for index in logged]
 
         def charged(places: Numbers) -> Charged | Mask:
+            """Return the charge of the lines at some indexes, or a mask of those that are certain."""
             requests = [entries[index].request for index in places.tolist()]
             return charged_produce(self.versions[places], client_id_bytes[places], requests)
 
@@ -339,6 +341,7 @@ class _Contents:
                 logged.append(index)
 
         def charged(places: Numbers) -> Charged | Mask:
+            """Return the charge of the lines at some indexes, or a mask of those that are certain."""
             return charged_fetch(self.versions[places], [entries[index].response for index in places.tolist()])
 
         self._charge("fetch_bytes", logged, charged)
@@ -348,6 +351,7 @@ class _Contents:
         entries = self._entries
 
         def charged(places: Numbers) -> Charged | Mask:
+            """Return the charge of the lines at some indexes, or a mask of those that are certain."""
             return charged_share_fetch(self.versions[places], [entries[index].response for index in places.tolist()])
 
         logged = [index for index in indexes if type(entries[index].response) is ShareFetchResponse]
@@ -396,7 +400,7 @@ class _Contents:
                 if (value := getattr(content, name)) is not None:
                     self._nested.setdefault(name, [None] * count)[index] = value
             if content.traffic is not None:
-                topics = len(content.traffic) // 3
+                topics = len(content.traffic) // 3  # name, id and bytes of each
                 self._topic_counts[index] = topics
                 self._topics.append((np.full(topics, index), flattened([content.traffic])))
 

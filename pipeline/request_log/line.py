@@ -141,6 +141,7 @@ class LineReader:
         return whole, decoded(whole)
 
     def _values(self, completed: int, precision_ms: int, node: str | None, line: LogLine[Any, Any], text: bytes) -> Row:
+        """Return the row of a line: `completed` is its time, `node` the broker that it names, and `text` its JSON."""
         header = line.request_header
         key, version = header.request_api_key, header.request_api_version
         sent = line.send_time_ms
@@ -224,10 +225,12 @@ def content_of(line: LogLine[Any, Any]) -> Content:
 
 
 def _throttle(response: AnyResponse | str) -> int | None:
+    """Return the throttle time of a response; None without one, or if the client did not wait for a response."""
     return None if isinstance(response, str) else response.throttle_time_ms
 
 
 def _produce(line: ProduceLine) -> Content:
+    """Return the content of a Produce line; the size is unknown if the request was not logged."""
     header, request = line.request_header, line.request
     throttle_ms = _throttle(line.response)
     if isinstance(request, str):
@@ -238,6 +241,7 @@ def _produce(line: ProduceLine) -> Content:
 
 
 def _fetch(line: FetchLine) -> Content:
+    """Return the content of a Fetch line; the size is unknown if the response was not logged."""
     request, response = line.request, line.response
     follower = isinstance(request, FetchRequest) and request.follower
     if isinstance(response, str):
@@ -249,6 +253,7 @@ def _fetch(line: FetchLine) -> Content:
 
 
 def _share_fetch(line: ShareFetchLine) -> Content:
+    """Return the content of a ShareFetch line; the size is unknown if the response was not logged."""
     response = line.response
     if isinstance(response, str):
         return Content(None)
@@ -257,6 +262,7 @@ def _share_fetch(line: ShareFetchLine) -> Content:
 
 
 def _describe(line: DescribeLine) -> Content:
+    """Return the content of a Metadata or DescribeTopicPartitions line: names of topic ids, and number of nodes."""
     response = line.response
     if isinstance(response, str):
         return Content(None)
@@ -269,6 +275,7 @@ def _describe(line: DescribeLine) -> Content:
 
 
 def _topics(line: TopicsLine) -> Content:
+    """Return the content of a line that changes topics; it has no topics if the request was not logged."""
     request, response = line.request, line.response
     topics_in = TOPICS_OF[line.request_header.request_api_key]
     topics = topics_in(request, response) if request else []

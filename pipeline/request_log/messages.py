@@ -223,6 +223,7 @@ TopicsLine: TypeAlias = LogLine[Json, Json]
 
 
 def _created(request: Json, response: Json) -> list[TopicRow]:
+    """Return the topics of CreateTopics with the partitions that they get."""
     answers = _by_topic(response, "topics")
     rows = []
     for topic in request["topics"]:
@@ -235,6 +236,7 @@ def _created(request: Json, response: Json) -> list[TopicRow]:
 
 
 def _enlarged(request: Json, response: Json) -> list[TopicRow]:
+    """Return the topics of CreatePartitions with the partitions that they have afterwards."""
     answers = _by_topic(response, "results")
     return [_row(topic["name"], answers.get(topic["name"], {}), topic["count"], request) for topic in request["topics"]]
 
@@ -257,9 +259,11 @@ def _by_topic(response: Json, field: str) -> dict[str, Json]:
 
 
 NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
+"""Id of a topic without one: all bits are 0 (`Uuid.ZERO_UUID`)."""
 
 
 def _row(name: str | None, answer: Json, partitions: int | None, request: Json) -> TopicRow:
+    """Return a topic of a request; `answer` is its part of the response, empty without a response."""
     topic_id = answer.get("topicId")
     return {
         "name": name,
@@ -281,6 +285,7 @@ DESCRIBES: Final = (ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS)
 """The APIs of a `DescribeLine`."""
 
 Decode: TypeAlias = Callable[[bytes], LogLine[Any, Any]]
+"""Function that reads the JSON of a line."""
 plain: Final[Decode] = msgspec.json.Decoder(Plain).decode
 OF_API: Final[dict[int, Decode]] = {
     ApiKey.PRODUCE: msgspec.json.Decoder(ProduceLine).decode,
@@ -290,8 +295,11 @@ OF_API: Final[dict[int, Decode]] = {
     **dict.fromkeys(TOPICS_OF, msgspec.json.Decoder(TopicsLine).decode),
 }
 KEY: Final = b'"requestApiKey":'
+"""Text in front of the API key."""
 BEGINNING: Final = 80
+"""Number of bytes of a line's JSON in which the API key usually is."""
 BY_TEXT: Final = {f"{key:d},".encode()[:2]: decode for key, decode in OF_API.items()}
+"""Functions of `OF_API` by the first two bytes of the key in JSON, such as `1,` or `19`."""
 
 
 def decoded(text: bytes) -> LogLine[Any, Any]:
@@ -300,6 +308,8 @@ def decoded(text: bytes) -> LogLine[Any, Any]:
 
     Raises `Unreadable`.
     """
+    # The key in the text says which function to call, so that nearly all lines are read once. If the text does not have
+    # it there, this is a guess, which is compared with the key that was read.
     start = text.find(KEY, 0, BEGINNING) + len(KEY)
     decode = BY_TEXT.get(text[start : start + 2], plain)
     try:

@@ -45,6 +45,7 @@ A broker forwards a few a second at most, and a stream gets both lines at once.
 Row: TypeAlias = dict[str, Any]
 _Key: TypeAlias = tuple[Any, ...]
 _ALWAYS: Final = -(1 << 62)
+"""Time before all requests."""
 _PAIR: Final = "pair"
 """Key of a row for the identity of the other line about the same request."""
 _COLUMN_OF: Final = {
@@ -61,6 +62,7 @@ Requests of a controller to brokers, which exist in ZooKeeper mode alone.
 There a request that only validates costs nothing (`ZkAdminManager`).
 """
 _COUNTED: Final = (ErrorCode.NONE, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+"""Errors of topics that the quota was asked for: charged, or refused."""
 _AT_THE_QUOTA: Final = (None, *_COUNTED, ErrorCode.REQUEST_TIMED_OUT)
 """
 Errors of requests that may have come to the quota: None without a response.
@@ -108,6 +110,7 @@ class TopicCounts:
         if row["api_key"] == ApiKey.CREATE_TOPICS:
             return count
         events = self._events.get(topic["name"] or "", [])
+        # the last event before the request; a topic that was deleted before has no known number of partitions
         place = bisect_left(events, (row["completed"], -1))
         previous = (events[place - 1][1] or None) if place else None
         if row["api_key"] == ApiKey.DELETE_TOPICS or previous is None:
@@ -159,6 +162,7 @@ class OneSide:
         """
 
         def distance(candidate: Row) -> tuple[bool, int]:
+            """Return the key by which a line that was paired before is first, and then the nearest one."""
             paired = candidate.get(_PAIR) == row["identity"]
             return not paired, abs(candidate["completed"] - row["completed"])
 

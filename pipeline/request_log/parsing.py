@@ -172,6 +172,7 @@ class _Lines:
         self._count += 1
 
     def _add(self, order: int, number: int | None, text: bytes) -> None:
+        """Read a message, or refuse it: one that is too long, and a short one that was refused before, are not read."""
         # the hash of a long text takes as long as a tenth of its parsing
         if len(text) <= SHORT and (junk := self._junk.get(text)):
             self._refuse(junk.error, order, number, text)
@@ -182,6 +183,7 @@ class _Lines:
             self._add_row(order, number, text)
 
     def _add_row(self, order: int, number: int | None, text: bytes) -> None:
+        """Read a message as a row, or as several if it has several requests; refuse it if it cannot be read."""
         try:
             self._rows.append(self._parse(text))
             self._of_rows.append((order, number, text))
@@ -192,6 +194,7 @@ class _Lines:
                 self._add(order, number, line)
 
     def _refuse(self, error: Unreadable, order: int, number: int | None, text: bytes) -> None:
+        """Keep an unreadable message; a short text that was refused before is only counted."""
         refused = _Refused((order, len(self._refused)), error, (number, text), 1)
         if len(text) <= SHORT:
             junk = self._junk.setdefault(text, refused)
@@ -255,6 +258,7 @@ def _levels_of(rows: pa.Table, texts: Sequence[bytes]) -> list[int | None] | Non
 def _requests(
     table: pa.Table, numbers: list[int | None], levels: list[int | None] | None, source: LogSource
 ) -> pa.Table:
+    """Return rows in `FIELDS` as `PARSED_REQUESTS`, with numbers of lines, levels, and what the source says."""
     position = pa.array(numbers, pa.int64())
     if source.broker:
         named_by: Column = pa.repeat(NamedBy.OPTION.value, len(table))
@@ -280,6 +284,7 @@ def _requests(
 
 
 def _quarantine(refused: Sequence[_Refused], source: LogSource) -> pa.Table:
+    """Return unreadable lines as `PARSED_QUARANTINE`."""
     rows = []
     for unreadable in refused:
         error, (number, line) = unreadable.error, unreadable.place

@@ -51,7 +51,14 @@ def flattened(rows: Iterable[Traffic | None]) -> list[Column]:
 
 
 def nested(counts: Numbers, columns: Sequence[Column]) -> Column:
-    """Return the column `traffic` of rows with so many topics, -1 for null, whose columns are `flattened`."""
+    """
+    Return the column `traffic`, a list of topics for each row.
+
+    Args:
+        counts: number of topics by row, -1 for null.
+        columns: columns of the topics of all rows, one row after the other (`flattened`).
+
+    """
     ends = np.cumsum(np.maximum(counts, 0), dtype=np.int32)
     return pa.ListArray.from_arrays(
         pa.array(np.concatenate(([0], ends)), pa.int32()),
@@ -62,8 +69,10 @@ def nested(counts: Numbers, columns: Sequence[Column]) -> Column:
 
 def topic_counts(rows: Iterable[Traffic | None]) -> Numbers:
     """Return the number of topics of each row, -1 for null."""
+    # a topic has three values in `Traffic`
     return np.array([-3 if row is None else len(row) for row in rows], np.int64) // 3
 
 
 def _traffic(rows: Sequence[Traffic | None]) -> Column:
+    """Return the column `traffic` of rows."""
     return nested(topic_counts(rows), flattened(rows))

@@ -32,6 +32,7 @@ SHARE_FETCH_NEWEST: Final = 2
 SHARE_FETCH_LOCK_TIMEOUT: Final = 1
 
 FRAME: Final = 4
+"""Size in bytes of the length in front of a message."""
 NULL: Final = -1
 """Length of null."""
 UUID: Final = 16
@@ -165,6 +166,7 @@ def share_fetch_bytes(version: int, response: ShareFetchResponse) -> tuple[int, 
 
 
 def _unknown(api: str, version: int, newest: int) -> UnknownVersion:
+    """Return the error for a version whose schema is unknown."""
     return UnknownVersion(f"{api} of version {version}: the newest with a known size is {newest}")
 
 
@@ -175,15 +177,18 @@ def _varint(length: int) -> int:
 
 @lru_cache(_REMEMBERED)
 def _compact_text(value: Name) -> int:
+    """Return the size of a text, or of null, in flexible versions."""
     return 1 if value is None else _varint(_encoded(value)) + _encoded(value)
 
 
 @lru_cache(_REMEMBERED)
 def _old_text(value: Name) -> int:
+    """Return the size of a text, or of null, in versions that are not flexible."""
     return 2 if value is None else 2 + _encoded(value)
 
 
 def _old_length(_: int) -> int:
+    """Return the size of the length of an array or of records in versions that are not flexible: an int32."""
     return 4
 
 

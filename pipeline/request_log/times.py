@@ -32,6 +32,7 @@ _HALF: Final = rb"(?:\s?(?P<half{0}>[AaPp][Mm])\b)?"
 
 
 def _part(pattern: bytes, number: bytes) -> bytes:
+    """Return a part of `_TIMES`, with a number after the names of its groups: a name may be in a pattern only once."""
     return pattern.replace(b"{0}", number).replace(b"{{", b"{").replace(b"}}", b"}")
 
 
@@ -128,7 +129,12 @@ class Clock:
         return moment
 
     def _written(self, group: dict[str, bytes | None]) -> Moment:
-        """Read the parts of a time of the calendar."""
+        """
+        Read the parts of a time of the calendar.
+
+        `number` is the one after the names of the groups: none for a date of numbers, 2 for one with a name of a month,
+        3 for one without separators.
+        """
         date: bytes
         if day := group["day"]:
             date, number = day.translate(_DASHES), ""
@@ -154,7 +160,9 @@ class Clock:
         else:
             offset = offset or (self._offset_of(zone, second) if zone else None)
             at_ms = self.second(second) if offset is None else since_1970(second + offset, None)
-        return Moment(at_ms + int(fraction.ljust(3, b"0")[:3]), 10 ** (3 - min(3, len(fraction))))
+        fraction_ms = int(fraction.ljust(3, b"0")[:3])
+        precision_ms = 10 ** (3 - min(3, len(fraction)))
+        return Moment(at_ms + fraction_ms, precision_ms)
 
     def _offset_of(self, zone: bytes, second: bytes) -> bytes | None:
         """
@@ -227,13 +235,16 @@ def since_1970(text: bytes, zone: tzinfo | None) -> int:
         first_s, second_s = zoned.timestamp(), zoned.replace(fold=1).timestamp()
     except (ValueError, OverflowError) as error:
         raise Unreadable(Reason.NO_TIME, f"no time of a calendar: {text!r}") from error
-    if first_s < second_s:  # if all were taken for the first hour, it would have the requests of both
+    # A time that clocks show twice has a second meaning (`fold`), an hour later. If all such times were taken for the
+    # first hour, it would have the requests of both.
+    if first_s < second_s:
         advice = "read the lines of each by themselves with a zone that has no summer time, such as Etc/GMT-1"
         raise Unreadable(Reason.AMBIGUOUS_TIME, f"the clocks of {zone} show it twice: {advice}")
     return int(first_s) * 1_000
 
 
 def _zone_of(name: bytes) -> tzinfo:
+    """Return the zone of an IANA name. Raises `Unreadable`."""
     try:
         return ZoneInfo(name.decode())
     except (KeyError, OSError, ValueError) as error:
@@ -241,6 +252,7 @@ def _zone_of(name: bytes) -> tzinfo:
 
 
 def _of_24_hours(clock: bytes, half: bytes | None) -> bytes:
+    """Return a time of day such as `09:02:00` in 24 hours; `half` is AM or PM, None if it is already."""
     if half is None:
         return clock
     hour = int(clock[:2]) % 12 + (12 if half.lower() == b"pm" else 0)

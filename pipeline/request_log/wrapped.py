@@ -83,6 +83,11 @@ def unwrapped(line: bytes, clock: Clock) -> Wrapped:
 
 
 def _unwrapped(line: bytes, clock: Clock, moment: Moment | None, broker: str | None, depth: int) -> Wrapped:
+    """
+    Find the request of a line that may be JSON of an agent, whose fields are searched in turn. Raises `Unreadable`.
+
+    `moment` and `broker` are those of the layers of JSON around the line, of which there are `depth`.
+    """
     mark = line.find(MARK)
     brace = line.find(b"{", 0, mark if mark >= 0 else None)
     if brace >= 0 and depth < _DEEPEST and (mark >= 0 or b"MESSAGE" in line):
@@ -281,6 +286,7 @@ def _messages(
 
 
 def _moment(around: tuple[dict[str, Any], ...], clock: Clock) -> Moment | None:
+    """Return the time in a field of the innermost object that has one; None without one."""
     for fields in around:
         for name in _TIMES:
             if name in fields and (moment := of_value(fields[name], clock)) is not None:
