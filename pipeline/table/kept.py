@@ -61,6 +61,7 @@ def keep(storage: Storage, version: int) -> None:
         if last_commit != version - 1:
             copies = listed(storage)
             last_commit, last_checkpoint = last_of(copies), last_of(copies, "checkpoint")
+        # without any copy, only the last commit is copied
         for number in range(version if last_commit < 0 else last_commit + 1, version + 1):
             if (content := _content(storage, f"{_LOG}/{number:020d}.json")) is not None:
                 _write(storage, Kept(number, digest_of(content), "json"), content)
@@ -149,7 +150,7 @@ def restore(storage: Storage, *, write: bool) -> Iterator[Restored]:
     for copy in copies:
         content = _content(storage, copy.original)
         if content is not None and digest_of(content) == copy.digest:
-            continue
+            continue  # nothing is lost
         if copy.kind == "checkpoint":
             if copy.version == checkpoint:
                 yield Restored(copy.original, whole=True)
@@ -186,6 +187,7 @@ def digest_of(content: bytes) -> str:
 
 
 def _content(storage: Storage, path: str) -> bytes | None:
+    """Return the content of a file; None if it does not exist."""
     try:
         with storage.filesystem.open_input_stream(path) as stream:
             return bytes(stream.read())
@@ -194,6 +196,7 @@ def _content(storage: Storage, path: str) -> bytes | None:
 
 
 def _write(storage: Storage, copy: Kept, content: bytes) -> None:
+    """Write a copy."""
     storage.filesystem.create_dir(_FOLDER, recursive=True)
     with storage.filesystem.open_output_stream(copy.copy) as stream:
         stream.write(content)

@@ -26,13 +26,16 @@ from . import kept
 from .storage import ABSENT, File, Storage, TableLayout, is_elsewhere, is_unreachable, unreachable
 
 _LAYOUT: Final = "quotascope.layout"
+"""Property of a table with its layout, by which our tables are known."""
 _REMOVALS: Final = "quotascope.removals"
+"""Name under which the log counts commits that remove files."""
 _PHYSICAL: Final = "delta.columnMapping.physicalName"
 """Property with a column's name in the files."""
 _UNSUPPORTED: Final = "Unsupported table features"
 """Text in the library's error about a commit to a table with features of Delta that it does not know."""
 _ENCODED: Final = re.compile("%[0-9A-Fa-f]{2}")
 _PARTITIONS: Final = ["day", "shard"]
+"""Columns of the log by which files are told apart; they are in the paths of files, and not in the files."""
 _REPAIR: Final = "`quotascope history repair` restores what it can, and says what is lost"
 
 
@@ -267,15 +270,17 @@ def commit(
     for name, number in counts.items():
         logged = log.transaction_version(name)
         transactions.append(Transaction(name, number if logged is None else max(number, logged)))
-    now_ms, day_of, new = time.time_ns() // 1_000_000, layout_of(log).day_of, other_rows or not removed
+    now_ms, day_of = time.time_ns() // 1_000_000, layout_of(log).day_of
+    # Delta's `dataChange`: false if the rows of the table stay the same, as in a compaction
+    adds_rows, removes_rows = other_rows or not removed, other_rows or not added
     actions: list[AddAction | RemoveAction] = [
-        RemoveAction(file.path, other_rows or not added, now_ms, file.size, _partition(file)) for file in removed
+        RemoveAction(file.path, removes_rows, now_ms, file.size, _partition(file)) for file in removed
     ]
     for file in added:
         statistics: dict[str, object] = {"numRecords": file.rows}
         if file.first_ms is not None:
             statistics |= {"minValues": {day_of: file.first_ms}, "maxValues": {day_of: file.last_ms}}
-        actions.append(AddAction(file.path, file.size, _partition(file), now_ms, new, json.dumps(statistics)))
+        actions.append(AddAction(file.path, file.size, _partition(file), now_ms, adds_rows, json.dumps(statistics)))
     try:
         log.create_write_transaction(
             actions,
@@ -291,6 +296,7 @@ def commit(
 
 
 def _partition(file: File) -> dict[str, str | None]:
+    """Return the values of `_PARTITIONS` of a file, as Delta writes them."""
     return {"day": str(file.day), "shard": str(file.shard)}
 
 

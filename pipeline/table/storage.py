@@ -261,9 +261,10 @@ class Storage:
             try:
                 stats = [place.stat() for place in places]
                 modes = [stat.S_IMODE(file_stat.st_mode) for file_stat in stats]
-                mode = reduce(and_, modes)
+                mode = reduce(and_, modes)  # the permissions that all files have
                 if any(file_stat.st_gid != stats[0].st_gid for file_stat in stats):
-                    mode &= ~stat.S_IRWXG | (mode & stat.S_IRWXO) << 3
+                    permissions_of_all_for_group = (mode & stat.S_IRWXO) << 3
+                    mode &= ~stat.S_IRWXG | permissions_of_all_for_group
                 if mode != modes[0]:  # some mounted storages refuse any
                     target.chmod(mode)
             except OSError as error:

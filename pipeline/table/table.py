@@ -370,6 +370,7 @@ class Table:
         return [Lost(file, reason) for file, reason in zip(files, map_items(self._lost, files), strict=True) if reason]
 
     def _lost(self, file: File) -> str:
+        """Return the reason why a file cannot be read; empty if it can."""
         try:
             self.storage.check(file, self.schema)
         except (MissingFile, DamagedFile) as error:
@@ -440,6 +441,7 @@ class Table:
         try:
             yield
         except BaseException as error:
+            # the error is ignored only if all files are committed, and it is about the table
             committed = _paths(self.files()) if files else set()
             uncommitted = [file for file in files if file.path not in committed]
             for file in uncommitted:
@@ -451,6 +453,7 @@ class Table:
 
     @cached_property
     def _log(self) -> DeltaTable:
+        """The log, as it was read first or in the last call of `_current`."""
         return log.opened(self.storage)
 
     def _current(self) -> DeltaTable:
@@ -460,6 +463,7 @@ class Table:
         return self._log
 
     def _of(self, columns: Sequence[str] | None) -> pa.Schema:
+        """Return the schema of some columns, or of all for None."""
         if columns is None:
             return self.schema
         return pa.schema([self.schema.field(name) for name in columns])
@@ -602,6 +606,7 @@ def _of_others(source: Table, followers: Sequence[Follower]) -> Iterator[tuple[T
 
 
 def _pairs(source: Table, followers: Sequence[Follower]) -> Iterator[tuple[Table, Table]]:
+    """Yield all direct and indirect followers, each with its source, a source before its followers."""
     for follower in followers:
         yield follower.table, source
         yield from _pairs(follower.table, follower.followers)
@@ -646,6 +651,7 @@ def staging(tables: Iterable[Table]) -> Iterator[list[list[File]]]:
 
 
 def _paths(files: Iterable[File]) -> set[str]:
+    """Return the paths of files."""
     return {file.path for file in files}
 
 
@@ -656,6 +662,7 @@ def _by_partition(files: Iterable[File]) -> list[tuple[File, ...]]:
 
 
 def _differences(schema: pa.Schema, expected: pa.Schema) -> str:
+    """Return in words the columns that a schema lacks, has with other types, or has beyond the expected ones."""
     kinds = {column.name: column.type for column in schema}
     missing = [column.name for column in expected if column.name not in kinds]
     other_types = [column.name for column in expected if kinds.get(column.name, column.type) != column.type]
@@ -667,7 +674,7 @@ def _differences(schema: pa.Schema, expected: pa.Schema) -> str:
 def _tasks(files: Sequence[File]) -> list[list[File]]:
     """Return the files in tasks: each of one shard, and of not more files than give a worker enough to do."""
     tasks: list[list[File]] = []
-    rows = TASK_ROWS
+    rows = TASK_ROWS  # so that the first file begins a task
     for file in sorted(files, key=lambda file: (file.shard, file.day, file.path)):
         if rows >= TASK_ROWS or file.shard != tasks[-1][0].shard:
             tasks.append([])

@@ -27,8 +27,11 @@ def whole_users(table: Table, files: Sequence[File], columns: Sequence[str]) -> 
     for part in range(parts):
 
         def rows_of_part(rows: pa.Table, part: int = part) -> pa.Table:
+            """Return the rows of the users in a part."""
             if parts == 1 or key is None:
                 return rows
+            # Among `shards * parts` shards, the users of this shard have the numbers that differ from its own by
+            # multiples of `shards`: division gives the part.
             numbers = shards_of(rows.column(key), shards * parts)
             return rows.filter(pa.array(numbers // shards == part))
 

@@ -57,6 +57,7 @@ def writing(storages: Iterable[Storage]) -> Iterator[None]:
     tables = list(storages)
 
     def beat() -> None:
+        """Write the signs of life in all tables."""
         for storage in tables:
             with suppress(OSError):  # the next sign of life may succeed
                 _sign(storage, name)
@@ -118,6 +119,7 @@ def _read(storage: Storage, path: str) -> dict[str, Any] | None:
 
 
 def _self() -> dict[str, Any]:
+    """Return the description of this process that its file has."""
     return {"host": socket.gethostname(), "pid": os.getpid(), "began": _began(os.getpid()), "processes": _processes()}
 
 
@@ -146,5 +148,7 @@ def _began(pid: int) -> str | None:
         text = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:
         return None
+    # proc_pid_stat(5): after the name of the program in parentheses, the state is field 3, and the start is field 22
     state, *fields = text.rpartition(")")[2].split()
-    return None if state in {"Z", "X"} else fields[18]
+    is_over = state in {"Z", "X"}  # a zombie, or dead
+    return None if is_over else fields[18]
