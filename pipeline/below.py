@@ -109,6 +109,7 @@ _KINDS: Final = {kind.label: kind for kind in QuotaType}
 
 
 def _client(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return the user, the client id and the broker of a row."""
     return row["user"], row["client_id"], row["broker"]
 
 

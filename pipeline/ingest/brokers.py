@@ -91,6 +91,7 @@ class Brokers:
         kinds = {NamedBy(kind) for kind in pc.unique(rows["named_by"]).to_pylist() if kind is not None}
         if not len(fresh):
             return cls(kinds)
+        # the address of a row, by its distinct connections and then by their distinct addresses
         connections: Column = fresh["connection"].combine_chunks().dictionary_encode()
         addresses = [connection.partition("-")[0] for connection in connections.dictionary.to_pylist()]
         distinct = pa.array(addresses, pa.string()).dictionary_encode()
@@ -268,12 +269,14 @@ class Brokers:
         return coarse
 
     def _by_broker(self) -> Iterator[tuple[str, list[Sighting]]]:
+        """Yield the names of brokers, sorted, each with its sightings."""
         by_broker: dict[str, list[Sighting]] = {}
         for place, sighting in self.sightings.items():
             by_broker.setdefault(place.broker, []).append(sighting)
         yield from sorted(by_broker.items())
 
     def _advice(self) -> str:
+        """Return the advice for an error, with a pattern that fits the files if there is one."""
         pattern = _pattern({place.file for place in self.sightings})
         example = f", such as --broker-pattern '{pattern}'" if pattern else ""
         return (
@@ -314,6 +317,7 @@ def _is_of_one_host(address: str) -> bool:
 
 
 def _port(address: str) -> str:
+    """Return the port of an address."""
     return address.rpartition(":")[2]
 
 
@@ -334,6 +338,7 @@ def _pattern(files: Iterable[str]) -> str | None:
     for place, names in enumerate(zip(*paths, strict=True)):
         if len(set(names)) > 1:
             matches: list[Any] = [re.fullmatch(r"(\D*)(\d+)(\D*)", name) for name in names]
+            # the text around the number must be the same in all names
             if not all(matches) or len({(match[1], match[3]) for match in matches}) > 1:
                 return None
             is_folder = place < len(paths[0]) - 1

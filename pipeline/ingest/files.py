@@ -113,6 +113,7 @@ def size_of(file: str) -> int:
 
 
 def _stat(file: str) -> os.stat_result | None:
+    """Return the status of a file or of standard input; None if the file does not exist."""
     try:
         return os.fstat(0) if file == STANDARD_INPUT else Path(file).stat()
     except FileNotFoundError:
@@ -137,7 +138,7 @@ def as_private_as(files: Iterable[str]) -> Iterator[None]:
             group_may_read = status.st_gid == os.getegid() and status.st_mode & stat.S_IRGRP
             masked |= stat.S_IRWXO if group_may_read else stat.S_IRWXO | stat.S_IRWXG
     with _UMASK:
-        previous = os.umask(0o077)
+        previous = os.umask(0o077)  # the umask can only be read by setting it
         os.umask(previous | masked)
         try:
             yield

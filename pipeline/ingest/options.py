@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from ..losses import Losses
 
 MOST_DETAILS: Final = 1_000
+"""Number of details of quarantined lines that are counted."""
 _SIZED: Final = (int(ApiKey.PRODUCE), int(ApiKey.FETCH), int(ApiKey.SHARE_FETCH))
+"""APIs whose requests or responses are charged to a byte-rate quota."""
 _Partitions: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 
 
@@ -63,7 +65,7 @@ class IngestOptions:
             raise BadOption("give the broker's name or a pattern for it, not both")
         if self.broker is not None and not self.broker.strip():
             raise BadOption("the broker's name is empty")
-        _ = self._zone, self._pattern
+        _ = self._zone, self._pattern  # raises `BadOption` for a wrong one
 
     def source(self, file: str) -> LogSource:
         """
@@ -112,6 +114,7 @@ class IngestOptions:
 
     @cached_property
     def _zone(self) -> tzinfo:
+        """The time zone of the log. Raises `BadOption`."""
         try:
             return ZoneInfo(self.zone)
         except (KeyError, OSError, ValueError) as error:
@@ -120,6 +123,7 @@ class IngestOptions:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str] | None:
+        """The pattern for the broker's name; None without one. Raises `BadOption`."""
         if self.broker_pattern is None:
             return None
         subject = f"the broker pattern {self.broker_pattern!r}"

@@ -183,8 +183,8 @@ def _blocks(result: Blame, pool: int, line: str, times: Sequence[BusyTime], zone
 
 def _heat_map(matrix: Matrix) -> tuple[Element, Element]:
     """Return a heat map of the waits by culprit and victim, and a table of the victims with their numbers in it."""
+    # the other victims, if any, are the last, without a number
     numbers = [f"#{number}" for number in range(1, len(matrix.victims) + (not matrix.has_other_victims))]
-    # the other victims are the last, without a number
     marks, heads = ([*numbers, ""], [*numbers, "others"]) if matrix.has_other_victims else (numbers, numbers)
     values = [ns for row in matrix.waits for ns in row]
     victims = [
@@ -294,6 +294,7 @@ def document(result: Blame) -> dict[str, Any]:
     plan, (pools, pool_by_listener), (clients, _) = result.plan, result.plan.head.pools, result.plan.head.clients
 
     def client(number: int) -> Any:  # noqa: ANN401 - of JSON
+        """Return the names of a client, or what stands for a culprit that is none."""
         if number >= 0:
             return clients[number]
         return None if number == NOT_LOGGED else "others"

@@ -60,6 +60,7 @@ def find_episodes(
     )
     rows = episodes_in(table, *client, begin, end).sort_by("began").to_pylist()
     tables = None if quotas is None else quotas.tables()
+    # days of requests that episodes were not made of yet, as after an ingest that was interrupted
     _, late = history.detail.added_since(table.last_epoch(following(history.detail)))
     late_spans = [(None, file.day * DAY_MS, (file.day + 1) * DAY_MS) for file in late]
     gaps = [*_gaps(history.seconds, (first_ms, begin, end, last_ms)), *sorted(set(late_spans))]

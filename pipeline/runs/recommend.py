@@ -210,6 +210,7 @@ def _needs_of_shard(table: Table, work: Callable[[pa.Table], list[Need]], files:
 
 
 def _needs_of_rows(policy: Policy, windows: ClusterWindows, rows: pa.Table) -> list[Need]:
+    """Return the needs of the entities of some rows, with the rows as the last argument."""
     return list(needs(rows, policy, windows))
 
 
@@ -240,6 +241,7 @@ def report(advice: Advice, commands: Commands, drawn: Mapping[LimitGroup, GroupU
 
 
 def _blocks(advice: Advice, commands: Commands, drawn: Mapping[LimitGroup, GroupUsage]) -> Iterator[Block]:
+    """Yield the limits, the changes, the throttled clients, the charts, and the commands."""
     if advice.recommended:
         rows = [_row(recommendation, advice) for recommendation in advice.recommended]
         legend = units_legend(recommendation.kind for recommendation in advice.recommended)
@@ -421,6 +423,7 @@ def hit_figures(hit: Hit) -> tuple[str, ...]:
 
 
 def _row(recommendation: Recommendation, advice: Advice) -> Sequence[str | Cell]:
+    """Return the cells of a limit, in the order of `_HEADS`."""
     present = advice.configured_of(recommendation)
     recommended: str | Cell = limit(advice, recommendation)
     if present is not None and present != recommendation.limit:
@@ -440,6 +443,7 @@ def _row(recommendation: Recommendation, advice: Advice) -> Sequence[str | Cell]
 
 
 def _share(logged: Logged) -> str:
+    """Return the throttled share of logged requests as text."""
     return "unknown" if logged.share is None else percent(logged.share)
 
 
@@ -502,6 +506,7 @@ def document(advice: Advice, commands: Commands) -> dict[str, Any]:
 
 
 def _values(recommendation: Recommendation, advice: Advice) -> dict[str, Any]:
+    """Return a limit by the names of `_COLUMNS`."""
     logged, present, applies = (
         advice.logged(recommendation),
         advice.configured_of(recommendation),

@@ -167,15 +167,17 @@ class _States:
         except OSError:  # the next step looks again
             return
         for info in infos:
-            number = info.base_name.partition(".")[0].rpartition("-")[2]
+            number = info.base_name.partition(".")[0].rpartition("-")[2]  # the step in `SHARD-STEP.arrow`, `STEP.json`
             # files with a later number are of a process that continues from this step
             if number.isdecimal() and int(number) < step and info.path not in needed:
                 self._storage.remove(info.path)
 
     def _path(self, number: int, step: int) -> str:
+        """Return the path of the state of a shard after a step."""
         return f"{self._rules}/{number}-{step}.arrow"
 
     def _unreachable(self, path: str, error: Exception) -> UnreachableTable:
+        """Return the error for a file that cannot be read."""
         remedy = "restore it, or remove the folder and the table `shadow` to begin again"
         return UnreachableTable(self._storage.uri, f"its file {path}", error, remedy)
 

@@ -190,6 +190,7 @@ def find_usage(
 
 
 def _ordered(clients: Iterable[ClientUsage]) -> list[ClientUsage]:
+    """Return clients by quota type, and then by amount, the largest first."""
     order = list(QuotaType)
     return sorted(
         clients,
@@ -228,6 +229,7 @@ def by_team(usage: Usage, teams: TeamFinder) -> Usage:
 
 
 def _add(total: ClientUsage, client: ClientUsage) -> None:
+    """Add the figures of a client to a sum; missing shares are not added."""
     total.amount += client.amount
     total.requests += client.requests
     total.unsized += client.unsized
@@ -327,6 +329,7 @@ def _blocks(usage: Usage, kind: QuotaType, limit: int, *, by_topic: bool) -> Ite
 def _cells(usage: Usage, client: ClientUsage, total: int) -> tuple[str, ...]:
     """Return the cells of a client: amount, share of all clients' known amount, mean rate, requests."""
     kind = client.kind
+    # from an amount to a mean rate in the unit of the quota type
     scale = (_TO_PERCENT if kind is QuotaType.REQUEST else 1.0) * 1_000 / max(1, usage.end_ms - usage.begin_ms)
     cells = [f"{amount(client.amount)}B", percent(client.amount / total), rate(kind, client.amount * scale)]
     if not kind.of_bytes:
@@ -381,6 +384,7 @@ def as_csv(usage: Usage) -> str:
 
 
 def _values(usage: Usage, client: ClientUsage) -> dict[str, Any]:
+    """Return a client, or a team, for `document`; the names of `_COLUMNS` are among the keys."""
     names = {"user": client.user, "client_id": client.client_id} if client.team is None else {"team": client.team}
     values: dict[str, Any] = {
         **names,

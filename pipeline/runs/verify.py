@@ -188,6 +188,7 @@ def as_csv(verification: Verification) -> str:
 
 
 def _record(entity: Verified) -> dict[str, Any]:
+    """Return an entity by the names of `_COLUMNS`."""
     figures = {
         f"{when}_{name}": value
         for when, values in (("predicted", entity.predicted), ("happened", entity.happened))
@@ -205,7 +206,8 @@ def _record(entity: Verified) -> dict[str, Any]:
 
 def times_of(since_ms: int, until_ms: int, begin_ms: int | None) -> Times:
     """Return the times of a comparison; by default both periods are equally long. Raises `NotVerified`."""
-    begin_ms = 2 * since_ms - until_ms if begin_ms is None else begin_ms
+    if begin_ms is None:
+        begin_ms = since_ms - (until_ms - since_ms)
     if not begin_ms < since_ms < until_ms:
         about = "the limits must be set after the prediction began, and before now"
         raise NotVerified(f"{about}: check --since, --until and --from")
@@ -301,6 +303,7 @@ def compared(
     ]
 
     def order(entity: Verified) -> tuple[object, ...]:
+        """Return the key by which entities that differ, and large differences, are first."""
         difference_s = abs(entity.predicted.seconds - entity.happened.seconds)
         return entity.agrees, -difference_s, entity.cluster, entity.user, entity.client_id
 

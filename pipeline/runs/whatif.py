@@ -436,6 +436,7 @@ def _changes(comparison: Comparison) -> Rows:
 
 
 def _change(change: Change, figures: Sequence[Figure], *, is_total: bool) -> list[str | Cell]:
+    """Return the cells of a change: names, each figure with its difference, limit and rule."""
     cells: list[str | Cell] = [change.name, change.quota or "all"]
     for figure in figures:
         cells += [figure.cell(change.candidate), difference(figure, change.candidate, change.base)]
@@ -520,9 +521,10 @@ def _by_client(summary: ReplaySummary) -> Iterator[Sequence[str]]:
     """Yield the effect of each candidate on a client, one below the other."""
     for (user, client_id, quota_type), results in summary.by_client.items():
         for row in results.values():
-            unsized = row["requests_of_unknown_size"] + may_lack(row["missing_share"])
-            unsized += row["held_back_requests"]
-            if not (row["throttled_requests"] or unsized):
+            # requests that may be throttled, too; above 0 if the log may lack some
+            may_add = row["requests_of_unknown_size"] + may_lack(row["missing_share"])
+            may_add += row["held_back_requests"]
+            if not (row["throttled_requests"] or may_add):
                 continue
             totals = totals_of([row])
             yield (
@@ -532,7 +534,7 @@ def _by_client(summary: ReplaySummary) -> Iterator[Sequence[str]]:
                 rate(group_of(row).kind, row["limit"]),
                 rule_of(row),
                 f"{row['requests']:,}",
-                at_least(count_text, row["throttled_requests"], unsized),
+                at_least(count_text, row["throttled_requests"], may_add),
                 *(figure.cell(totals) for figure in FIGURES if figure.key in OF_CLIENT),
             )
 
@@ -547,6 +549,7 @@ def document(answer: WhatIf) -> dict[str, Any]:
     unknown = () if summary.closed else CLOSED_LOOP_ONLY
 
     def measured(row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row with null for figures that the mode does not measure."""
         return {name: None if name in unknown else value for name, value in row.items()}
 
     begin, end = summary.span_ms

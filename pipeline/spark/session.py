@@ -120,6 +120,7 @@ def _reported(context: "SparkContext", tag: str, report: Progress) -> Iterator[N
     """Report the tasks of the jobs with a tag while the block runs, and that all are done where it raises nothing."""
 
     def look() -> None:
+        """Report the tasks that are done by now."""
         with suppress(Exception):  # of a JVM that is going
             report(*tasks_of(context, tag))
 
