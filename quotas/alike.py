@@ -55,10 +55,12 @@ class _Compound:
 
 
 def _without_type(name: str) -> str:
+    """Return a name without the type of its principal."""
     return _TYPE.sub("", name, count=1) if _TYPE.match(name) else name
 
 
 def _unquoted(name: str) -> str:
+    """Return a name without quotes around it, and without the escapes of JMX in them."""
     text = name.strip()
     if len(text) > 1 and _QUOTES.get(text[0]) == text[-1]:
         return _JMX_ESCAPE.sub(lambda escape: "\n" if escape[1] == "n" else escape[1], text[1:-1])
@@ -66,6 +68,7 @@ def _unquoted(name: str) -> str:
 
 
 def _decoded(name: str) -> str:
+    """Return a percent-encoded name decoded; the name itself if it is not one."""
     if not _ENCODED.search(name):
         return name
     try:
@@ -81,10 +84,12 @@ def _visible(name: str) -> str:
 
 
 def _is_invisible(char: str) -> bool:
+    """Return whether a character is invisible: a filler, or one of Unicode's formats (Cf) and controls (Cc)."""
     return char in _FILLERS or unicodedata.category(char) in {"Cf", "Cc"}
 
 
 def _folded(name: str) -> str:
+    """Return a name in one case and one form of Unicode."""
     return unicodedata.normalize("NFKC", name.casefold())
 
 
@@ -125,6 +130,7 @@ def bare(name: str, kind: str) -> str:
     for _ in range(_ROUNDS):
         previous = name
         for _, without in _forms(kind):
+            # a form that leaves nothing is not taken off, unless the name has only invisible characters
             name = without(name) or (name if without is not _visible else "")
         if name == previous:
             break
@@ -165,6 +171,7 @@ def oddities(name: str, kind: str) -> list[str]:
 def differences(name: str, other: str, kind: str) -> list[str]:
     """Return the differences between two names that may be meant to be the same, in words."""
     findings: dict[str, None] = {}
+    # twice, as a form may be within another one
     for words, without in _forms(kind) * 2:
         if name == other:
             return [*findings]
@@ -173,7 +180,8 @@ def differences(name: str, other: str, kind: str) -> list[str]:
         if previous != (name, other):
             findings[words] = None
     if _ordered(name) != _ordered(other):
-        cores = {compound.core if compound else text for text, compound in ((n, _compound(n)) for n in (name, other))}
+        compounds = [(text, _compound(text)) for text in (name, other)]
+        cores = {text if compound is None else compound.core for text, compound in compounds}
         if _folded(name) == _folded(other) or len(cores) > 1:
             findings[_CASE] = None
     name, other = _folded(name), _folded(other)
@@ -244,6 +252,7 @@ class Names(Collection[str]):
         return sorted(alike)[:_MOST_SIMILAR]
 
     def _compound(self, name: str) -> _Compound | None:
+        """Return the parts of a user's distinguished name or principal of Kerberos; None for any other name."""
         if self._kind != USER or _PLAIN.fullmatch(name):
             return None
         return _compound(_folded(bare(name, self._kind)))

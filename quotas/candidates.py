@@ -141,6 +141,7 @@ def read_candidates(path: Path | str) -> tuple[Candidate, ...]:
 
 
 def _candidates(content: Content, problems: Problems) -> Iterator[tuple[int, Candidate]]:
+    """Yield the candidates of a file with their lines: listed ones first, then those of grids."""
     common = Candidate(
         name="quotas",
         quotas=_quotas(content, "quotas", problems),
@@ -161,6 +162,7 @@ def _candidates(content: Content, problems: Problems) -> Iterator[tuple[int, Can
 
 
 def _candidate(item: Located, common: Candidate, problems: Problems) -> Candidate | None:
+    """Return a listed candidate, which has the rest from `common`; None if its name or policy has a problem."""
     content = problems.mapping(item, _CANDIDATE, "name:")
     if content is None:
         return None
@@ -204,10 +206,12 @@ def _quotas(content: Content, key: str, problems: Problems) -> QuotaSet:
 
 
 def _names(content: Content) -> Content:
+    """Return the keys that name the entity of a quota."""
     return {kind: content[kind] for kind in _NAMES if kind in content}
 
 
 def _windows(content: Content, key: str, problems: Problems) -> WindowConfig:
+    """Return the windows under a key; Kafka's defaults without it, and after recording a problem."""
     item = content.get(key)
     if item is None:
         return WindowConfig()
@@ -251,6 +255,7 @@ def _grid(item: Located, problems: Problems) -> Iterator[tuple[str, QuotaSet]]:
 
 
 def _values(content: Content, key: str | None, item: Located, problems: Problems) -> list[Located]:
+    """Return the values of a grid: those that are listed, or steps of a range; record a problem if there are none."""
     if "values" in content:
         spare = [name for name in ("from", "to", "steps", "scale") if name in content]
         if spare:
@@ -267,6 +272,7 @@ def _values(content: Content, key: str | None, item: Located, problems: Problems
 
 
 def _steps(content: Content, item: Located, *, whole: bool, problems: Problems) -> list[float]:
+    """Return the steps of a range, both ends included; none after recording a problem. `whole` ones are rounded."""
     lowest = problems.number(content, "from", item.line)
     highest = problems.number(content, "to", item.line)
     steps = problems.number(content, "steps", item.line)

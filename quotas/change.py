@@ -193,10 +193,12 @@ def apply_changes(
 
 
 def _not_applied(reason: str, changes: Sequence[RuleChange], missing: Sequence[RuleChange]) -> NotApplied:
+    """Return the error for changes of which some are not in force."""
     applied = len(changes) - len(missing)
     return NotApplied(reason, [str(change) for change in missing], applied)
 
 
 def _missing(admin: QuotaAdmin, changes: Sequence[RuleChange]) -> list[RuleChange]:
+    """Return the changes that the cluster does not show."""
     quotas = QuotaSet.of(admin.describe_quotas())
     return [change for change in changes if quotas.get(change.entity, {}).get(change.key) != change.new]

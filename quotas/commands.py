@@ -50,6 +50,7 @@ def options_of(entity: Entity) -> list[str]:
 
 
 def _needs_file(named: tuple[str, Name]) -> bool:
+    """Return whether no option can give a name (with its kind), or the option would refuse it as a mistake."""
     kind, name = named
     if not isinstance(name, str):
         return False

@@ -76,6 +76,7 @@ def of_manifest(kind: str, version: str) -> str:
 
 
 def _below(content: _Keys, *keys: str) -> Located | None:
+    """Return the item that some keys lead to, one below the other; None if there is none."""
     item: Located | None = None
     for key in keys:
         item = content.get(key)
@@ -84,10 +85,12 @@ def _below(content: _Keys, *keys: str) -> Located | None:
 
 
 def _has(*keys: str) -> Callable[[_Keys], bool]:
+    """Return a function that returns whether a mapping has all of some keys."""
     return lambda content: {*keys} <= content.keys()
 
 
 def _is_rpk(content: _Keys) -> bool:
+    """Return whether a mapping has quotas in the form of rpk, whose rules have the key `entity`."""
     quotas = content.get("quotas")
     return quotas is not None and any(
         rule.mapping is not None and "entity" in rule.mapping for rule in quotas.items or ()

@@ -11,7 +11,9 @@ from .change import RuleChange, by_entity
 from .quota_set import CLIENT_ID, IP, USER, names_of, number_text
 
 _TYPES: Final = {USER: "users", CLIENT_ID: "clients", IP: "ips"}
+"""Types of entities as the tool calls them, by kind of name."""
 _NAMED: Final = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+"""Characters with an escape of their own in `$'…'`, and the escapes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,7 @@ def bash_quoted(word: str) -> str:
 
 
 def _escaped(char: str) -> str:
+    """Return a character as it is written in `$'…'` of bash."""
     if char in _NAMED:
         return _NAMED[char]
     if char.isprintable() and char != "!":  # an interactive bash looks for its history

@@ -103,11 +103,13 @@ def _why_not(entity: Entity, quotas: QuotaSet) -> str | None:
 
 
 def _inline(values: Mapping[str, float]) -> str:
+    """Return quotas as `spec.kafka.quotas` has them, on one line."""
     pairs = (f"{FIELDS.get(key, key)}: {number_text(v)}" for key, v in values.items())
     return "{" + ", ".join(("type: kafka", *pairs)) + "}"
 
 
 def _bad_name(user: str, quotas: QuotaSet) -> str | None:
+    """Return the reason why no `KafkaUser` can be of a user; None if one can."""
     name = user.removeprefix(CERTIFICATE)
     if not is_name(name) or (name != user and len(name) > LONGEST_CERTIFICATE_NAME):
         return "no KafkaUser can have this name"
@@ -118,6 +120,7 @@ def _bad_name(user: str, quotas: QuotaSet) -> str | None:
 
 
 def _bad_value(values: Mapping[str, float]) -> str | None:
+    """Return the reason why a `KafkaUser` cannot hold some quotas; None if it can."""
     for key, value in values.items():
         if key not in FIELDS:
             return f"a KafkaUser has no {key}"
@@ -131,6 +134,7 @@ def _bad_value(values: Mapping[str, float]) -> str | None:
 def _manifest(
     entity: QuotaEntity, values: Mapping[str, float], cluster: str, namespace: str | None, api_version: str
 ) -> Iterator[str]:
+    """Yield the lines of a user's manifest."""
     user = str(entity.user)
     name = user.removeprefix(CERTIFICATE)
     yield f"apiVersion: {quoted(api_version)}"

@@ -35,6 +35,8 @@ _CERTIFIED: Final = frozenset({"tls", "tls-external"})
 _BY_NAME: Final = frozenset({"scram-sha-512"})
 _MOST_KINDS: Final = 5
 _KEYS: Final = {name: key for key, name in FIELDS.items()}
+_NULL: Final = "~nulNUL"
+"""Letters of the plain texts that YAML reads as null: `~`, `null`, `Null` and `NULL`."""
 _Content = Mapping[str, Located]
 
 
@@ -118,6 +120,7 @@ class _Reading:
             self.kinds.append(of_manifest(kind[:60], version[:60]))
 
     def _read_resource(self, kind: str, content: _Content, line: int) -> None:
+        """Read the quotas of a `KafkaUser`, or of the default user in a `Kafka` resource."""
         metadata, spec = (self._section(content, key) for key in ("metadata", "spec"))
         name = self._name(kind, metadata, line)
         labels = self._section(metadata, "labels", "metadata.labels")
@@ -136,6 +139,7 @@ class _Reading:
             self._read_default(self._section(spec, "kafka", "spec.kafka"), line)
 
     def _read_default(self, kafka: _Content, line: int) -> None:
+        """Read the quotas of the default user from `spec.kafka`, if it has any."""
         if "quotas" not in kafka:
             return
         quotas = dict(self._section(kafka, "quotas", "spec.kafka.quotas"))
@@ -152,6 +156,7 @@ class _Reading:
         self._take(QuotaEntity(DEFAULT), quotas, "spec.kafka.quotas", line)
 
     def _take(self, entity: QuotaEntity, quotas: _Content, place: str, line: int) -> None:
+        """Add the quotas of an entity, unless they have a problem; `place` is their key in messages."""
         values = dict(self._values(quotas, place))
         wrong = problems_of(to_admin(entity), values)
         for problem in wrong:
@@ -166,6 +171,7 @@ class _Reading:
             self.quotas.setdefault(entity, values)
 
     def _values(self, quotas: _Content, place: str) -> Iterator[tuple[str, float]]:
+        """Yield Kafka's keys with their values; record a problem for each field without such a value."""
         for name, item in quotas.items():
             key = _KEYS.get(name)
             value = None if item.quoted else number(item.text)
@@ -173,8 +179,8 @@ class _Reading:
                 close = get_close_matches(name[:60], _KEYS, n=1)
                 hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(_KEYS)}"
                 self.add(item.line, f"unknown key {name[:60]!r} in {place}; {hint}")
-            elif item.value is None and not item.text.strip("~nulNUL"):
-                continue
+            elif item.value is None and not item.text.strip(_NULL):
+                continue  # null, as if the field were not there
             elif value is None:
                 self.add(item.line, f"{place}.{name} must be a plain number")
             elif key in WHOLE and (value != int(value) if abs(value) <= INT_MAX else True):
@@ -183,6 +189,7 @@ class _Reading:
                 yield key, value
 
     def _name(self, kind: str, metadata: _Content, line: int) -> str:
+        """Return the name of a resource; record a problem and return an empty text if it has none."""
         item = metadata.get("name")
         if item is None:
             self.add(line, f"this {kind} has no metadata.name")
@@ -221,8 +228,9 @@ class _Reading:
         return f"{CERTIFICATE}{name}"
 
     def _section(self, content: _Content, key: str, place: str = "") -> _Content:
+        """Return the keys and values under a key, none without it; record a problem if there is something else."""
         item = content.get(key)
-        if item is None or (item.value is None and not item.text.strip("~nulNUL")):
+        if item is None or (item.value is None and not item.text.strip(_NULL)):
             return {}
         if item.mapping is None:
             self.add(item.line, f"{place or key} must have keys and values")
@@ -243,5 +251,6 @@ class _Reading:
 
 
 def _text(content: _Content, key: str) -> str:
+    """Return the text under a key; empty if there is none."""
     value = content[key].value if key in content else None
     return value if isinstance(value, str) else ""

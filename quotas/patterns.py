@@ -32,6 +32,7 @@ def matcher(pattern: str) -> Matches:
         raise ValueError(f"{pattern!r} is not an RE2 expression: {reason}") from None
 
     def matches(name: str) -> bool:
+        """Return whether a name matches as a whole."""
         return expression.fullmatch(_bytes(name)) is not None
 
     return matches
@@ -77,6 +78,7 @@ class PatternSet:
 
     @cached_property
     def _matchers(self) -> tuple[Matches, ...]:
+        """Functions for the patterns one by one, in their order."""
         return tuple(map(matcher, self._patterns))
 
 

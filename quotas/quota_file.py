@@ -153,6 +153,7 @@ def _rule(rule: Located, problems: list[str]) -> tuple[Entity, Mapping[str, floa
 
 
 def _name(kind: str, item: Located, problems: list[str]) -> Name:
+    """Return the name or default in a file; record a problem and return an empty name if it is neither."""
     if item.mapping is not None and item.mapping.keys() == {NAME}:
         return _literal(kind, item.mapping[NAME], problems)
     if item.value == DEFAULT_TEXT:
@@ -161,6 +162,7 @@ def _name(kind: str, item: Located, problems: list[str]) -> Name:
 
 
 def _literal(kind: str, item: Located, problems: list[str]) -> str:
+    """Return a name as it is written; record a problem and return an empty name if it is no text."""
     if not isinstance(item.value, str):
         hint = f'"{item.text}"' if item.text else DEFAULT_TEXT
         problems.append(f"line {item.line}: {kind} must be text, such as {hint}")
@@ -174,6 +176,7 @@ def _literal(kind: str, item: Located, problems: list[str]) -> str:
 
 
 def _number(key: str, item: Located, problems: list[str]) -> float:
+    """Return the value of a quota; record a problem and return 0 if it is no number, or the key is unknown."""
     value = None if item.quoted else number(item.text)
     if value is not None:
         return value
@@ -204,6 +207,7 @@ def quotas_yaml(quotas: QuotaSet) -> str:
 
 
 def _written(name: Name) -> str:
+    """Return a name or default as YAML, which `_name` reads."""
     if not isinstance(name, str):
         return DEFAULT_TEXT
     return f"{{{NAME}: {quoted(name)}}}" if name == DEFAULT_TEXT else quoted(name)

@@ -96,6 +96,7 @@ def in_order(entity: Entity) -> tuple[object, ...]:
 
 
 def _rank(name: Name | None) -> tuple[object, ...]:
+    """Return the key of `in_order` for one name of an entity."""
     if not isinstance(name, str):
         return (2,) if name is None else (1,)
     # text and digits by turns; a name may have more digits than `int` reads
@@ -291,4 +292,5 @@ def _decided(rules: RuleTable, user: Name | None, client_id: Name | None, placeh
 
 
 def _narrower(name: Name | None, fallback: Name | None) -> Name | None:
+    """Return the name that clients of both rules have: the first if it is exact, else the second."""
     return name if isinstance(name, str) else fallback

@@ -160,6 +160,7 @@ def _team(
 
 
 def _clients(item: Located, place: str, known_as: Callable[[str], str], problems: Problems) -> Clients | None:
+    """Return an entry of a team; record all its problems, and return None if it has some."""
     before = len(problems.sentences)
     content = item.mapping
     if content is None:
@@ -185,6 +186,7 @@ def _clients(item: Located, place: str, known_as: Callable[[str], str], problems
                 problems.add(content[key].line, f"{place}.{key} {error}")
     if len(problems.sentences) > before:
         return None
+    # an empty name stays empty, and patterns are of real names
     known = {key: text and known_as(text) if key in {"user", "client_id"} else text for key, text in texts.items()}
     return Clients(**known)
 
@@ -199,6 +201,7 @@ def _refuse_unknown(content: Content, place: str, allowed: tuple[str, ...], prob
 def _text(
     content: Content, key: str, item: Located, place: str, problems: Problems, *, may_be_empty: bool = False
 ) -> str | None:
+    """Return the text under a key of an item; record a problem and return None if there is none."""
     value = content.get(key)
     if value is None:
         problems.add(item.line, f"{place} lacks the key {key!r}")
@@ -264,6 +267,7 @@ def _includes(wide: Clients, narrow: Clients) -> bool:
 
 
 def _includes_names(wide: tuple[str | None, str | None], narrow: tuple[str | None, str | None]) -> bool:
+    """Return what `_includes` returns, for one name or pattern of each entry; None for both matches any name."""
     (name, pattern), (other_name, other_pattern) = wide, narrow
     if name is None and pattern in {None, _EVERY_NAME}:
         return True

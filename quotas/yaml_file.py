@@ -73,6 +73,7 @@ def refusing(refused: Callable[[str], Exception]) -> Iterator[None]:
 
 
 def _syntax(error: yaml.MarkedYAMLError) -> str:
+    """Return an error of YAML in words, with its line if it has one."""
     mark = error.problem_mark or error.context_mark
     where = f"line {mark.line + 1}: " if mark else ""
     return f"{where}not valid YAML: {error.problem or error.context}"
@@ -107,6 +108,7 @@ class StrictLoader(yaml.SafeLoader):
         mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
         node = super().compose_node(parent, index)
         if is_alias:
+            # a node without a size is not complete: the alias is within it
             self._repeat(self._sizes.get(id(node), MOST_REPEATED + 1), mark)
         else:
             self._nodes += 1
@@ -125,6 +127,7 @@ class StrictLoader(yaml.SafeLoader):
         return value
 
     def _repeat(self, nodes: int, mark: yaml.Mark) -> None:
+        """Count the nodes that an alias stands for, and refuse it if all aliases stand for too many."""
         self._nodes += nodes
         self._repeated += nodes
         if self._repeated > MOST_REPEATED:
@@ -132,6 +135,7 @@ class StrictLoader(yaml.SafeLoader):
 
 
 def _refused(problem: str, mark: yaml.Mark) -> ConstructorError:
+    """Return an error of YAML about a place in the document."""
     return ConstructorError(None, None, problem, mark)
 
 
@@ -242,6 +246,7 @@ def repeated_keys(node: yaml.MappingNode) -> Iterator[tuple[int, str]]:
 
 
 def _plain(node: yaml.Node) -> Mapping[str, str]:
+    """Return the keys of a mapping whose values are plain texts, with these; none for any other node."""
     if not isinstance(node, yaml.MappingNode):
         return {}
     pairs = ((key.value, value.value) for key, value in node.value if isinstance(value, yaml.ScalarNode))
@@ -263,6 +268,7 @@ class _Reader:
         self._done: dict[int, Located] = {}
 
     def located(self, node: yaml.Node, depth: int) -> Located:
+        """Return the value of a node that is `depth` levels below the document. Raises `ValueError` if too deep."""
         if self._levels is not None and depth > self._levels:
             return Located(value=None, line=line_of(node))
         if depth > DEEPEST:
@@ -272,6 +278,7 @@ class _Reader:
         return self._done[id(node)]
 
     def _read(self, node: yaml.Node, depth: int) -> Located:
+        """Return the value of a node that was not read before."""
         line = line_of(node)
         if isinstance(node, yaml.MappingNode):
             return Located(value=dict(self._pairs(node, depth)), line=line)
@@ -286,6 +293,7 @@ class _Reader:
         )
 
     def _pairs(self, node: yaml.MappingNode, depth: int) -> Iterator[tuple[str, Located]]:
+        """Yield the keys and values of a mapping, merged ones (`<<`) included, and record keys that are there twice."""
         self.problems += repeated_keys(node)
         self._loader.flatten_mapping(node)
         for key_node, value_node in node.value:
