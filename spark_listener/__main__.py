@@ -44,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _done(options: argparse.Namespace) -> str:
+    """Do what the subcommand asks for, and return the path of the file."""
     if options.command == "runner":
         return str(Path(__file__).with_name("run.py"))
     if options.command == "jar":

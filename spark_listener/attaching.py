@@ -22,6 +22,7 @@ from .task import JobThrottles
 _LOG = logging.getLogger("quotascope.spark_listener")
 _LOCK = threading.Lock()
 _ATTACHED: dict[Hashable, Listener] = {}
+"""Listeners by the key of their driver."""
 
 
 def attach(spark: object, **options: Option) -> Listener:
@@ -59,6 +60,7 @@ def attach_to(driver: Driver, options: Mapping[str, Option] | None = None) -> Li
 
 
 def _attached(driver: Driver, options: Mapping[str, Option]) -> Listener:
+    """Return a new listener of an application. What does not work is one of its problems."""
     settings, problems = resolve(driver.properties, options)
     job = Job(settings.app or driver.app_name, trigger=driver.trigger_seconds)
     listener = Listener(job, settings.interval_seconds)
@@ -81,6 +83,7 @@ def _attached(driver: Driver, options: Mapping[str, Option]) -> Listener:
 
 
 def _count_throttles(listener: Listener, driver: Driver, settings: ListenerSettings) -> None:
+    """Let the job read the throttle times of Python clients in tasks, and those of the plugin if it is loaded."""
     throttles = JobThrottles.of(driver.session, ship_task_files=settings.ship_task_files)
     listener.throttles = throttles
     listener.job.add_throttles(throttles.totals, "python" if throttles.carries_successes else None)
@@ -92,12 +95,14 @@ def _count_throttles(listener: Listener, driver: Driver, settings: ListenerSetti
 
 
 def _write_summary_at_end(listener: Listener, driver: Driver, settings: ListenerSettings) -> None:
+    """Let the listener write its summary at the end, if the settings name a file."""
     if settings.summary_file is not None:
         path = Path(settings.summary_file.replace("{app_id}", driver.watched_id))
         listener.at_end("summary", lambda: write_summary(listener.snapshot(), path, driver.app_id))
 
 
 def _report(listener: Listener, driver: Driver, settings: ListenerSettings) -> None:
+    """Open the page and start the push of the listener's metrics, which end with the listener."""
     reporting = start_reporting(settings, driver.properties, lambda: [listener.snapshot()], app_id=driver.watched_id)
     listener.url = reporting.url
     for sentence in reporting.problems:
@@ -106,7 +111,10 @@ def _report(listener: Listener, driver: Driver, settings: ListenerSettings) -> N
 
 
 def _listen(listener: Listener, driver: Driver, settings: ListenerSettings) -> None:
+    """Open the sources of events that work here, and start the listener with them."""
+
     def report(unusable: SourceUnusable) -> None:
+        """Record a source that does not work as a problem."""
         listener.problem(unusable.source, unusable.reason)
 
     sources = open_sources(

@@ -128,6 +128,7 @@ class Driver:
 
     @property
     def _session_id(self) -> str:
+        """Id of the session; empty if it has none."""
         return str(getattr(self._spark, "session_id", None) or "")
 
     def _of_session(self) -> dict[str, str]:
@@ -166,6 +167,7 @@ def _context(spark: Spark) -> Spark | None:
 
 
 def _running(context: Spark) -> Spark:
+    """Return a SparkContext. Raises `ValueError` if it was stopped."""
     if getattr(context, "_jsc", None) is None:
         raise ValueError("this SparkContext was stopped")
     return context

@@ -19,7 +19,9 @@ from .settings import PREFIX, resolve
 _LOG = logging.getLogger("quotascope.spark_listener")
 _LOCK = threading.RLock()
 _WATCHING: list[str] = []
+"""One element once the methods of PySpark are wrapped."""
 _HELD: dict[object, Listener] = {}
+"""Listeners by the key of their driver."""
 _ENABLED = f"{PREFIX}enabled"
 
 
@@ -47,6 +49,7 @@ def enable(spark: object | None = None) -> Listener | None:
 
 
 def _attached(spark: Spark) -> Listener | None:
+    """Return the listener of an application, a new one at the first call; None if it is not enabled."""
     driver = Driver(spark)
     with _LOCK:
         for key in [key for key, listener in _HELD.items() if listener.ended]:
@@ -80,10 +83,12 @@ def _watch() -> None:
 
 
 def _wrap(owner: type, name: str, callback: Callable[[Spark, Spark], object]) -> None:
+    """Let a method of a class call a function after each call of its own, with the object and the result."""
     original = getattr(owner, name)
 
     @functools.wraps(original)
     def wrapped(self: Spark, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - whatever PySpark passes
+        """Call the method, then the function."""
         result = original(self, *arguments, **named)
         callback(self, result)
         return result

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("quotascope.spark_listener")
 _MOST_PROBLEMS = 50
 _MOST_FAILURES = 3
+"""Number of failed fetches in a row after which a source is removed."""
 _LAST_WAIT_SECONDS = 10.0
+"""Longest time to wait for the last fetch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,5 +222,6 @@ class Listener:
         return latest
 
     def _close(self, source: EventSource) -> None:
+        """Close a source; an error is one of the problems."""
         self.attempt(source.name, source.close)
         self.job.source_ended(source.name)

@@ -44,6 +44,7 @@ def number(minimum: int, maximum: int) -> Callable[[str], int]:
     """Return a parser of a whole number within bounds."""
 
     def parse(value: str) -> int:
+        """Return the number in a text."""
         plain = value.strip()
         # for thousands of digits, Python raises an error with a message of its own
         digits = plain.isascii() and plain.isdecimal() and len(plain) < _MOST_DIGITS
@@ -58,6 +59,7 @@ def seconds(minimum: float, maximum: float) -> Callable[[str], float]:
     """Return a parser of a duration in seconds within bounds."""
 
     def parse(value: str) -> float:
+        """Return the seconds in a text."""
         try:
             time = float(value)
         except ValueError:
@@ -73,6 +75,7 @@ def one_of(*choices: str) -> Callable[[str], str]:
     """Return a parser of one of a few words."""
 
     def parse(value: str) -> str:
+        """Return the word in a text."""
         if value.strip() in choices:
             return value.strip()
         raise ValueError(f"expected {', '.join(choices)}, got {_quoted(value)}")
@@ -81,10 +84,12 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
 
 def _quoted(value: str) -> str:
+    """Return a value in quotes for a message, cut if it is long."""
     return repr(value if len(value) <= 40 else value[:39] + "…")  # noqa: PLR2004 - enough to recognize it
 
 
 def _json_file(value: str) -> str:
+    """Return the name of a target file. Raises `ValueError`."""
     if not value.endswith(".json"):
         raise ValueError("the name must end in .json, or Prometheus does not read the file")
     return value
@@ -265,6 +270,7 @@ def resolve(
 
 
 def _hint(key: str) -> str:
+    """Return the question whether the most similar setting is meant; empty if none is similar."""
     names = [key.removeprefix(PREFIX) for key in KEYS]
     close = difflib.get_close_matches(key.removeprefix(PREFIX), names, n=1)
     return f"; is {PREFIX}{close[0]} meant?" if close else ""

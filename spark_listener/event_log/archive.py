@@ -86,4 +86,5 @@ def members(archive: Path) -> Sequence[Member]:
 
 
 def _hidden(name: str) -> bool:
+    """Return whether a file of a zip is hidden."""
     return name.rpartition("/")[2].startswith(".")

@@ -80,14 +80,17 @@ def decoder(name: str, suffix: str, head: bytes) -> Decode:
 
 
 def _is_text(head: bytes) -> bool:
+    """Return whether the first bytes of a file are those of a log that is not compressed."""
     return head.lstrip(b"\xef\xbb\xbf\r\n\t ").startswith(b"{")
 
 
 def _gzip(name: str) -> Decode:
+    """Return the decoder of a gzip file, whose members are decompressed one after the other."""
     state = zlib.decompressobj(_GZIP_WBITS)
     begun = False
 
     def decode(data: bytes) -> Iterator[bytes]:
+        """Decompress the next bytes of the file, as `Decode` describes."""
         nonlocal state, begun
         try:
             if not data:
@@ -110,6 +113,7 @@ def _gzip(name: str) -> Decode:
 
 
 def _zstd(name: str) -> Decode:
+    """Return the decoder of a zstd file, whose frames are decompressed one after the other."""
     try:
         import zstandard  # noqa: PLC0415 - the extra spark
     except ImportError as error:
@@ -118,6 +122,7 @@ def _zstd(name: str) -> Decode:
     frame, is_begun = begin(), False
 
     def decode(data: bytes) -> Iterator[bytes]:
+        """Decompress the next bytes of the file, as `Decode` describes."""
         nonlocal frame, is_begun
         try:
             if not data and is_begun and not frame.eof:

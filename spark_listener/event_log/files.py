@@ -150,6 +150,7 @@ def _logs_in(names: Iterable[str]) -> list[str]:
 
 
 def _only(where: Path, logs: Sequence[str]) -> str:
+    """Return the only log of a place. Raises `NoEventLog` if there is none or are several."""
     if not logs:
         raise NoEventLog(f"{where} holds no event log")
     if len(logs) > 1:
@@ -182,6 +183,7 @@ def is_hourly(path: Path) -> bool:
 
 
 def _hours(names: Iterable[str]) -> int:
+    """Return the number of names that are those of Databricks' files."""
     return sum(_HOUR.fullmatch(name) is not None for name in names)
 
 
@@ -209,6 +211,7 @@ def files(log: Path) -> Sequence[LogFile]:
 
 
 def _folder_of(name: str) -> str:
+    """Return the folder of a file in a zip, `.` for the top."""
     return name.rpartition("/")[0] or "."
 
 
@@ -272,6 +275,7 @@ def is_running(log: Path) -> bool:
 
 
 def _is_rolling(names: Sequence[str]) -> bool:
+    """Return whether the names of a folder's files show that its log was not closed."""
     if _hours(names) and not any(map(_EVENTS.match, names)):
         return False
     return not any(name.startswith(_STATUS) and not name.endswith(_RUNNING) for name in names)

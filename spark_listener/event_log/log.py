@@ -197,6 +197,7 @@ class EventLog:
             partition = Partition(int(attempt["stage"]), 0, int(attempt["index"]))
             self.coverage.started(int(attempt["task"]), partition, 0, int(attempt["launch"]), speculative=False)
             return True
+        # an event of a kind that no record is made of
         kind = line[len(_BEGINS) : line.find(b'"', len(_BEGINS))]
         if not line.startswith(_BEGINS) or kind.rpartition(b".")[2] in _WANTED:
             return False
@@ -231,6 +232,7 @@ class EventLog:
         return next((file for file in files if file.index > index), None)
 
     def _go_on(self, file: LogFile) -> None:
+        """Close the current file, and open the one that follows it."""
         if self._reader is not None:
             self._raw_bytes += self._reader.raw_bytes
             self._lost += self._reader.incomplete
@@ -284,6 +286,7 @@ def event_of(line: bytes | str) -> Mapping[str, Any] | None:
 
 
 def _is_event(event: object) -> bool:
+    """Return whether a value of JSON is an event."""
     name = event.get("Event") if isinstance(event, dict) else None
     return isinstance(name, str) and _KIND.match(name) is not None
 
@@ -370,12 +373,14 @@ class LogReader:
             raise self._something_else()
 
     def _raw(self, size: int) -> bytes:
+        """Return the next bytes of the file as they are. Raises `EventLogDamaged` and `OSError`."""
         try:
             return self._open.read(size)
         except BROKEN as error:
             raise EventLogDamaged(f"{self.file.path} is damaged: {error}") from error
 
     def _decoded(self, data: bytes) -> Iterator[bytes]:
+        """Yield the content of some bytes of the file. Raises `NoEventLog` if its beginning is not UTF-8."""
         if self._decode is None:
             self._decode = decoder(str(self.file.path), self.file.suffix, data[:_HEAD])
         for piece in self._decode(data):
@@ -404,9 +409,11 @@ class LogReader:
             yield text
 
     def _something_else(self) -> NoEventLog:
+        """Return the error for a file that is not an event log."""
         return NoEventLog(f"{self.file.path} is not an event log of Spark")
 
     def _complete(self, data: bytes) -> Iterator[bytes]:
+        """Yield the lines that some decoded bytes complete, and keep the rest for the next bytes."""
         beginning, *lines = data.split(b"\n")
         self._hold([*self._rest, beginning])
         if not lines:

@@ -83,7 +83,8 @@ class Order:
             self.is_broken |= (stage, attempt) in self._with_tasks
         else:
             self._with_tasks.add((stage, attempt))
-            self._completed[stage] = max(int(time) if _FIRST < time < _LAST else 0, self._completed.get(stage, 0))
+            completed_ms = int(time) if _FIRST < time < _LAST else 0
+            self._completed[stage] = max(completed_ms, self._completed.get(stage, 0))
 
     def _query(self, kind: str, event: Mapping[str, Any]) -> None:
         """Record an event of a streaming query, whose batches must be in order between its start and its end."""

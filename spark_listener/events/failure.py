@@ -185,6 +185,7 @@ def failure_text(reason: Json) -> str:
 
 
 def _failure(chain: Sequence[Raised]) -> Failure:
+    """Return the failure that a chain of exceptions shows: the cause with the strongest evidence among them."""
     names = tuple(raised.name for raised in chain)
     if len(names) > _MOST_NAMES:
         names = names[: _MOST_NAMES // 2] + names[-_MOST_NAMES // 2 :]
@@ -192,6 +193,7 @@ def _failure(chain: Sequence[Raised]) -> Failure:
 
 
 def _chain(reason: Json) -> Sequence[Raised]:
+    """Return the exceptions of a failed attempt, outermost first, as far as its text names them."""
     outermost = name(reason, "Class Name")
     whole = failure_text(reason)
     if outermost == _PYTHON_EXCEPTION:
@@ -322,4 +324,5 @@ def _parts(text: str) -> Iterator[list[str]]:
 
 
 def _lines(text: str) -> list[str]:
+    """Return the lines of a text, each cut to `_LONGEST_LINE`."""
     return [line[:_LONGEST_LINE].rstrip("\r") for line in text.split("\n")]

@@ -59,5 +59,6 @@ def moment(event: Json, key: str) -> float | None:
 
 
 def _list(event: Json, key: str) -> Sequence[object]:
+    """Return a list of an event; an empty one when there is none."""
     value = event.get(key)
     return value if isinstance(value, list | tuple) else ()

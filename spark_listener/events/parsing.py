@@ -71,6 +71,7 @@ def parse(event: Json) -> Record | None:
 
 
 def _environment_updated(event: Json) -> EnvironmentUpdated:
+    """Return the record of the properties and the class path."""
     properties = part(event, "Spark Properties")
     entries = part(event, "Classpath Entries")
     added = [file for file, origin in entries.items() if origin == "Added By User"]
@@ -102,6 +103,7 @@ def _idle_timeout(properties: Json) -> float | None:
 
 
 def _stage_submitted(event: Json) -> StageSubmitted:
+    """Return the record of a submitted attempt of a stage."""
     stage = part(event, "Stage Info")
     return StageSubmitted(
         stage=needed(stage, "Stage ID"),
@@ -117,6 +119,7 @@ def _stage_submitted(event: Json) -> StageSubmitted:
 
 
 def _stage_completed(event: Json) -> StageCompleted:
+    """Return the record of an attempt of a stage that succeeded or failed."""
     stage = part(event, "Stage Info")
     return StageCompleted(
         stage=needed(stage, "Stage ID"),
@@ -133,6 +136,7 @@ def _stage_completed(event: Json) -> StageCompleted:
 
 
 def _task_ended(event: Json) -> TaskEnded:
+    """Return the record of the end of an attempt, with the cause of its failure."""
     reason = part(event, "Task End Reason")
     failure = classify(reason)
     return TaskEnded(
@@ -147,6 +151,7 @@ def _task_ended(event: Json) -> TaskEnded:
 
 
 def _attempt(event: Json) -> TaskAttempt:
+    """Return the attempt of a task that a start or an end is about."""
     task = part(event, "Task Info")
     index = needed(task, "Index")
     partition = number(task, "Partition ID", -1)  # since Spark 3.3
@@ -163,6 +168,7 @@ def _attempt(event: Json) -> TaskAttempt:
 
 
 def _query_progressed(event: Json) -> QueryProgressed:
+    """Return the record of the end of a micro-batch."""
     progress = part(event, "progress")
     sources = list(parts(progress, "sources"))
     return QueryProgressed(
@@ -245,15 +251,18 @@ def _decimal(text: object) -> float | None:
 
 
 def _time(event: Json, key: str) -> float:
+    """Return a time in ms as seconds since 1970. Raises `UnreadableEvent` without one."""
     return needed(event, key) / 1_000
 
 
 def _time_if_known(event: Json, key: str) -> float | None:
+    """Return a time in ms as seconds since 1970; None without one."""
     milliseconds = number(event, key, None)
     return None if milliseconds is None else milliseconds / 1_000
 
 
 def _log_started(event: Json) -> LogStarted:
+    """Return the record of the first line of a log."""
     return LogStarted(version=name(event, "Spark Version"))
 
 

@@ -67,6 +67,7 @@ class JobCollector(Collector):
 
 
 def _empty(family: Family, labels: tuple[str, ...]) -> CounterMetricFamily | GaugeMetricFamily:
+    """Return a family without series, as prometheus-client has it."""
     if family.type is FamilyType.COUNTER:
         return CounterMetricFamily(family.name, family.help, labels=labels, unit=family.declared_unit)
     return GaugeMetricFamily(family.name, family.help, labels=labels, unit=family.declared_unit)
@@ -92,7 +93,10 @@ def series_of(family: Family, jobs: Iterable[JobSnapshot]) -> dict[tuple[str, ..
 
 
 def _by_client(number: Callable[[ClientTotals], float]) -> SeriesReader:
+    """Return a reader of a number of each client, by query."""
+
     def read(job: JobSnapshot) -> Iterator[Series]:
+        """Yield the series of a job."""
         for query, totals in job.throttles:
             client = totals.client
             labels = (job.app, query, client.side, client.user, client.client_id)
@@ -102,10 +106,12 @@ def _by_client(number: Callable[[ClientTotals], float]) -> SeriesReader:
 
 
 def _by_cause(counts: Callable[[JobSnapshot], Mapping[FailureCause, int]]) -> SeriesReader:
+    """Return a reader of counts by cause, which are unknown without events of tasks."""
     return lambda job: [((job.app, cause.value), count) for cause, count in counts(job).items() if job.tasks_seen]
 
 
 def _by_job(number: Callable[[JobSnapshot], float]) -> SeriesReader:
+    """Return a reader of a number of the job."""
     return lambda job: [((job.app,), number(job))]
 
 
@@ -122,6 +128,7 @@ def _by_query(number: Callable[[QuerySnapshot], float | None]) -> SeriesReader:
     """Return a reader of a number of the running queries; a query that has ended has no series."""
 
     def read(job: JobSnapshot) -> Iterator[Series]:
+        """Yield the series of a job."""
         for query in job.queries:
             value = number(query) if query.active else None
             if value is not None:
@@ -131,6 +138,7 @@ def _by_query(number: Callable[[QuerySnapshot], float | None]) -> SeriesReader:
 
 
 def _by_catch_up(number: Callable[[CatchUp], float]) -> SeriesReader:
+    """Return a reader of a number of the running queries whose backlog is known."""
     return _by_query(lambda query: None if query.catch_up is None else number(query.catch_up))
 
 

@@ -69,6 +69,7 @@ class DriverEntry:
 
 
 def _remove_dead(ours: Path) -> None:
+    """Remove the entries of drivers that were not refreshed for `DEAD_AFTER_SECONDS` before ours was written."""
     now = ours.stat().st_mtime
     for file in ours.parent.glob("*.json"):
         with contextlib.suppress(OSError):

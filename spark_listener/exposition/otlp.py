@@ -96,6 +96,7 @@ class JobPush:
             self._exporter.shutdown()
 
     def _push(self) -> None:
+        """Push the present numbers, and write a line to the log if pushes begin to fail or to succeed."""
         times = (self._began_ns, time.time_ns())
         data = metrics_data(self._snapshots(), self._resource, times, self._cluster, self._families, self._series)
         self._reason = ""
@@ -110,9 +111,11 @@ class JobPush:
         self._failing = failed
 
     def _note_failure(self, reason: str) -> None:
+        """Keep the reason why a request of the present push failed."""
         self._reason = reason
 
     def _open(self, settings: ListenerSettings) -> MetricExporter:
+        """Return the exporter for the protocol of the settings."""
         headers, endpoint = settings.otlp_secret_headers, settings.otlp_endpoint
         if _protocol(settings) == "grpc":
             from opentelemetry.exporter.otlp.proto.grpc import (  # noqa: PLC0415 - one of two
@@ -135,6 +138,7 @@ class JobPush:
 
 
 def _protocol(settings: ListenerSettings) -> str:
+    """Return the protocol of the settings, else of the environment. Raises `InvalidProperty`."""
     for name in ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"):
         protocol = settings.otlp_protocol or os.environ.get(name)
         if protocol in PROTOCOLS:
@@ -145,6 +149,7 @@ def _protocol(settings: ListenerSettings) -> str:
 
 
 def _interval(settings: ListenerSettings) -> float:
+    """Return the seconds between pushes, by the settings or the environment. Raises `InvalidProperty`."""
     if settings.otlp_interval_seconds is not None:
         return settings.otlp_interval_seconds
     text = os.environ.get(_INTERVAL) or "60000"
@@ -219,6 +224,7 @@ def metrics_data(
 
 
 def _metric(family: Family, points: list[NumberDataPoint]) -> Metric:
+    """Return a family with its points as a metric of OpenTelemetry."""
     data: Gauge | Sum = Gauge(data_points=points)
     if family.type is FamilyType.COUNTER:
         data = Sum(data_points=points, aggregation_temporality=AggregationTemporality.CUMULATIVE, is_monotonic=True)
@@ -228,6 +234,7 @@ def _metric(family: Family, points: list[NumberDataPoint]) -> Metric:
 def _points(
     family: Family, series: Mapping[tuple[str, ...], float], times_ns: tuple[int, int], extra_labels: Mapping[str, str]
 ) -> Iterator[NumberDataPoint]:
+    """Yield the points of a family; only counters have the time at which they began."""
     began_ns, now_ns = times_ns
     start_ns = began_ns if family.type is FamilyType.COUNTER else 0
     for values, value in series.items():
@@ -253,6 +260,7 @@ class _QuietSession(requests.Session):
         self.auth = lambda request: request  # without it, a .netrc file would replace our headers
 
     def request(self, *args: Any, **kwargs: Any) -> requests.Response:  # noqa: ANN401 - as requests declares it
+        """Send a request as `requests.Session` does, and report a failure."""
         try:
             response = super().request(*args, **kwargs)
         except Exception as error:

@@ -103,6 +103,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         super().__init__((str(address[0]), int(address[1])), _Handler)
 
     def server_bind(self) -> None:
+        """Bind the address as `HTTPServer` does, but for the host's name."""
         # without the look-up of the host's full name that HTTPServer makes, which can take seconds
         socketserver.TCPServer.server_bind(self)
         self.server_name = "localhost"
@@ -110,6 +111,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         self.setup_environ()
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as declared
+        """Serve a connection in a thread of its own, or close it if there is no place for it."""
         if not self._has_room():
             self.shutdown_request(request)
             return
@@ -122,6 +124,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as declared
+        """Serve a connection in its thread, and then free its place."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -175,6 +178,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         return len(slow[:limit])
 
     def _left(self, request: socket.socket) -> None:
+        """Free the place of a connection."""
         with self._lock:
             self._open.pop(request, None)
 
@@ -207,6 +211,8 @@ WsgiApplication = Callable[..., Iterable[bytes]]
 
 
 def _only_metrics(metrics: WsgiApplication) -> WsgiApplication:
+    """Return an application that serves the metrics at `PATH` alone."""
+
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         """Answer requests for the metrics, with a sentence if there is an error; any other path is not found."""
         if environ.get("PATH_INFO") != PATH:
@@ -223,5 +229,6 @@ def _only_metrics(metrics: WsgiApplication) -> WsgiApplication:
 
 
 def _say(start: Callable[..., Any], status: str, text: str) -> Iterable[bytes]:
+    """Answer with a sentence."""
     start(status, [("Content-Type", "text/plain; charset=utf-8")])
     return [f"{text}\n".encode()]

@@ -38,6 +38,7 @@ class Repeating:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
+        """Call until the thread is closed, and then for the last time."""
         while not self._over.is_set():
             _guarded(self._call)
             self._over.wait(self._interval_seconds)
@@ -45,6 +46,7 @@ class Repeating:
 
 
 def _guarded(call: Callable[[], None]) -> None:
+    """Call a function; an error is a line in the log."""
     try:
         call()
     except Exception as error:  # noqa: BLE001 - a job must not suffer from being watched

@@ -190,6 +190,7 @@ class LostExecutors:
                 self.count -= 1
 
     def _was_idle(self, executor: ExecutorRemoved) -> bool:
+        """Return whether an executor may have been given back, as it had no task for the timeout; see the class."""
         since = self._busy.get(executor.executor)
         if not self._reports_managers or self._idle_timeout is None or since is None:
             return False

@@ -33,6 +33,8 @@ class CatchUp:
 
 
 class _Position(NamedTuple):
+    """Begin and end of a micro-batch, seconds since 1970, and its offsets."""
+
     began: float
     ended: float
     offsets: KafkaOffsets
@@ -82,8 +84,9 @@ class Positions:
         if positions and position.offsets.end < positions[-1].offsets.end:
             positions.clear()  # the topic was created again
         if len(positions) > 1 and position.ended < positions[-2].ended + _APART:
-            positions.pop()
+            positions.pop()  # this one takes its place
         positions.append(position)
+        # keep one position that is older than the measured time, so that the others cover all of it
         while len(positions) > 2 and positions[1].ended <= position.ended - _MEASURED:  # noqa: PLR2004
             positions.popleft()
 

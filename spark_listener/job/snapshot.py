@@ -161,6 +161,7 @@ _NAMES = 4
 
 
 def _cells(row: QueryTotals) -> tuple[str, ...]:
+    """Return the cells of a client, in the order of `_HEADS`."""
     query, totals = row
     names = (shown(query, 40), shown(totals.client.user, 40), shown(totals.client.client_id, 40), totals.client.side)
     times = seconds(totals.throttled_ms / 1_000), f"{totals.responses:,}", seconds(totals.longest_ms / 1_000)
@@ -231,6 +232,7 @@ def read_summary(path: Path) -> Summary:
 
 
 def _totals(row: dict[str, Any]) -> QueryTotals:
+    """Return the counts of a client in a summary. Raises `KeyError`, `TypeError` and `ValueError`."""
     names = [row[name] for name in ("query", "user", "client_id")]
     counts = {name: row[name] for name in _COUNTS}
     if not all(isinstance(name, str) for name in names) or row["side"] not in _SIDES:
@@ -240,6 +242,7 @@ def _totals(row: dict[str, Any]) -> QueryTotals:
 
 
 def _count(count: object) -> int:
+    """Return a count of a summary. Raises `ValueError` if it is none."""
     if type(count) is not int or count < 0:
         raise ValueError("a count is not a number")
     return count

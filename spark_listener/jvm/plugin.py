@@ -96,6 +96,7 @@ def read(answer: str) -> list[tuple[str, ClientTotals]]:
 
 
 def _totals(client: list[str], counts: list[int]) -> tuple[str, ClientTotals]:
+    """Return the query and counts of a client in the plugin's answer. Raises `TypeError` and `ValueError`."""
     query, user, client_id, side = (  # Java's texts may hold halves of characters
         text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in client
     )

@@ -86,6 +86,7 @@ class Slots:
         self._by_executor.clear()
         self._open = 0
         self._longest = max(self._longest, *(slot.noted + slot.remains(0) for slot in slots), 0.0)
+        # a chain is never the longest if another one has as much of both times
         slots.sort(key=lambda slot: (slot.unthrottled, slot.unnoted), reverse=True)
         candidates: list[_Slot] = []
         for slot in slots:
@@ -125,6 +126,7 @@ def critical_seconds(stages: Iterable[Saving]) -> float:
     rows = sorted(row for row in stages if row.ended > row.began)
     total, time, following = 0.0, 0.0, 0
     running: list[tuple[float, float]] = []  # by the highest rate: (-rate, end)
+    # go from one time at which a stage begins or ends to the next, and add what the best running stage saves until then
     while running or following < len(rows):
         if not running:
             time = max(time, rows[following].began)
@@ -133,11 +135,11 @@ def critical_seconds(stages: Iterable[Saving]) -> float:
             took = row.ended - row.began
             heappush(running, (-min(row.saved, took) / took, row.ended))
             following += 1
-        rate, end = running[0]
+        negative_rate, end = running[0]
         if end <= time:
             heappop(running)
             continue
         until = min(end, rows[following].began) if following < len(rows) else end
-        total -= rate * (until - time)
+        total -= negative_rate * (until - time)
         time = until
     return total

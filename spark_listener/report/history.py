@@ -189,6 +189,7 @@ class ApplicationHistory:
                 stage.name = record.name or stage.name
                 stage.began = record.began if stage.began is None else stage.began
                 stage.ended, stage.failed, stage.canceled = record.time, record.failed, record.canceled
+                # the smaller of both numbers; 0 stands for an unknown one
                 stage.tasks = min(stage.tasks, record.tasks) or stage.tasks or record.tasks
                 stage.slots.close()
                 self._completed(stage)
@@ -234,6 +235,7 @@ class ApplicationHistory:
         return tuple(replace(entry, query=self._names.get(entry.query, entry.query)) for entry in entries)
 
     def _at(self, time: float | None) -> None:
+        """Extend the time of the application to a time of an event."""
         if time is not None and time > 0:
             self.began = min(self.began or time, time)
             self.ended = max(self.ended, time)
@@ -252,6 +254,7 @@ class ApplicationHistory:
             self._short.pop(stage.stage, None)
 
     def _task_ended(self, record: TaskEnded, note: Note | None) -> None:
+        """Remember the end of an attempt in its stage, and list the attempt if it failed."""
         self._at(record.attempt.began)
         self._at(record.time)
         attempt = record.attempt
@@ -293,6 +296,7 @@ class ApplicationHistory:
         )
 
     def _progressed(self, record: QueryProgressed) -> None:
+        """Remember the end of a micro-batch."""
         self._named(record.query, record.name)
         self._at(record.ended)
         self.runs_python |= record.runs_python
@@ -310,6 +314,7 @@ class ApplicationHistory:
         )
 
     def _stage(self, stage: int, attempt: int) -> StageHistory:
+        """Return the history of an attempt of a stage; if there are too many, forget one, best without failures."""
         history = self._stages.get((stage, attempt))
         if history is None:
             if len(self._stages) >= _MOST_STAGES:
@@ -322,5 +327,6 @@ class ApplicationHistory:
         return history
 
     def _named(self, query: str, name: str) -> None:
+        """Remember the name of a query; without a name, its id stands for it."""
         if name or query not in self._names:
             self._names[query] = name or query

@@ -79,6 +79,7 @@ def as_csv(application: Application) -> str:
 
 
 def _tables(application: Application) -> Sequence[Rows]:
+    """Return the tables of a report; a table without rows is not drawn unless it says what that means."""
     snapshot = application.snapshot
     clients = throttled_clients(application)
     max_ms = max([1, *(totals.throttled_ms for _, totals in clients)])
@@ -241,6 +242,7 @@ def period(application: Application) -> str:
 
 
 def _took(application: Application) -> str:
+    """Return the length of the application's time as text."""
     return seconds(max(0.0, application.ended - application.began))
 
 
@@ -342,6 +344,7 @@ def _unknown_why(application: Application) -> str:
 
 
 def _duration(ms: int | None) -> str:
+    """Return a time in ms as text."""
     return "unknown" if ms is None else seconds(ms / 1_000)
 
 
@@ -352,6 +355,7 @@ def _at_least(stage: StageHistory) -> str:
 
 
 def _count(value: float | None) -> str:
+    """Return a number as text."""
     return "unknown" if value is None else f"{value:,.0f}"
 
 
@@ -531,6 +535,7 @@ def document(application: Application) -> dict[str, Any]:
 
 
 def _throttles(application: Application) -> list[dict[str, Any]]:
+    """Return the throttled clients for programs."""
     return [
         {
             "query": query,
@@ -565,4 +570,5 @@ def _limit_values(query: QuerySnapshot, share: float | None, period: float | Non
 
 
 def _in_seconds(ms: int | None) -> float | None:
+    """Return a time in ms in seconds; None for None."""
     return None if ms is None else ms / 1_000

@@ -63,6 +63,7 @@ class CallbackSource:
         self.collect()
 
     def _register(self, context: Spark) -> None:
+        """Start the server for callbacks, and add a Python object to the bus as a listener."""
         from pyspark.java_gateway import (  # noqa: PLC0415 - Connect's client has no gateway
             ensure_callback_server_started,
         )

@@ -64,12 +64,14 @@ def open_sources(
     }
 
     def opened(name: str, *, queries: bool = True) -> tuple[EventSource, ...]:
+        """Return a source, or none if it does not work here."""
         try:
             return (makers[name](queries),)
         except SourceUnusable as unusable:
             report(unusable)
             return ()
 
+    # first the one of the settings, then those that have all events; the first that works is used alone
     requested = settings.source
     names = [] if requested == "auto" else [requested]
     if context is not None:
@@ -77,6 +79,7 @@ def open_sources(
     for name in names:
         if sources := opened(name):
             return sources
+    # then those that have a part of the events each, but for one that was tried above
     sources = () if requested == "streaming" else opened("streaming")
     if log is not None and requested != "event_log":
         sources += opened("event_log", queries=not sources)
@@ -84,10 +87,12 @@ def open_sources(
 
 
 def _needed(value: _Value | None, name: str, advice: str) -> _Value:
+    """Return a value that a source needs. Raises `SourceUnusable` without it."""
     if value is None:
         raise SourceUnusable(name, advice)
     return value
 
 
 def _jvm_names() -> tuple[str, ...]:
+    """Return the full names of the classes of events to request."""
     return tuple(package + name for name in WANTED for prefix, package in _PACKAGES.items() if name.startswith(prefix))

@@ -120,6 +120,7 @@ class EventLogSource:
                 self._log.close()
 
     def _open(self) -> None:
+        """Open the log, unless it does not exist yet. Raises `EventLogError` and `OSError`."""
         try:
             self._log = EventLog(self._place.find())
         except (NoEventLog, FileNotFoundError):

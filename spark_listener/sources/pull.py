@@ -74,6 +74,7 @@ class PullSource:
         with self._lock:
             latest = 0.0
             for _ in range(1 + self._capacity // _BATCH):
+                # a line for each event, and then the numbers of events that were left out and that had no room
                 *events, skipped, refused = self._queue.take(_BATCH).split("\n")
                 now = self._clock()
                 for text in events:  # parsed one by one, so that at most one event is held twice
@@ -101,6 +102,7 @@ class PullSource:
         self.collect()
 
     def _count(self, skipped: int, refused: int) -> None:
+        """Count the events that were left out and lost since the last fetch, from the counts so far."""
         counts_before = self._counts
         self._counts = (skipped, refused, self._bus.drops.getCount())
         passed, newly_refused, newly_dropped = map(operator.sub, self._counts, counts_before)

@@ -63,6 +63,7 @@ class StreamingSource:
             _within(_PATIENCE_SECONDS, lambda: streams.removeListener(self._listener))
 
     def _deliver(self, event: dict[str, Any] | None) -> None:
+        """Pass an event on to the job; None is a lost one."""
         if event is None:
             self._job.lost(1)
         else:
@@ -74,6 +75,7 @@ def _within(seconds: float, call: Callable[[], None]) -> None:
     errors: list[Exception] = []
 
     def run() -> None:
+        """Call the function, and keep its error."""
         try:
             call()
         except Exception as error:  # noqa: BLE001 - raised below
@@ -89,6 +91,7 @@ def _within(seconds: float, call: Callable[[], None]) -> None:
 
 
 def _listener(deliver: Callable[[dict[str, Any] | None], None]) -> Spark:
+    """Return a listener of PySpark that delivers events as documents, or None for one that cannot be read."""
     from pyspark.sql.streaming.listener import (  # noqa: PLC0415 - needs pandas under Connect
         StreamingQueryListener,
     )

@@ -100,6 +100,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _parsed(line: str, attempt: AttemptKey) -> Iterator[Note]:
+    """Yield the note in a line, if it is one of this attempt."""
     try:
         values, end = _DECODER.raw_decode(line)
         if _AFTER.fullmatch(line, end) and isinstance(values, dict):
@@ -114,6 +115,7 @@ def _parsed(line: str, attempt: AttemptKey) -> Iterator[Note]:
 
 
 def _fullness(note: Note) -> tuple[int, int]:
+    """Return the key by which the note with most responses is the largest."""
     responses = sum(client_totals.responses for client_totals in note.whole)
     return responses, sum(client_totals.quota_retries for client_totals in note.whole)
 
@@ -156,6 +158,7 @@ def put(error: BaseException, write: Callable[[], str]) -> None:
 
 
 def _add_argument(error: BaseException, text: str) -> None:
+    """Add a text to the arguments of an exception; if it does not show them, put it in front of its chain."""
     arguments = tuple(argument for argument in error.args if not isinstance(argument, _Line))
     error.args = (*arguments, _Line(text))
     try:
@@ -190,4 +193,5 @@ def _before(error: BaseException) -> BaseException | None:
 
 
 def _is_ours(note: object) -> bool:
+    """Return whether a note on an exception is one of throttle times."""
     return isinstance(note, str) and note.startswith(PREFIX)

@@ -54,6 +54,7 @@ def temporary_py_files(accumulator: int | None) -> str:
 
 
 def _entries(accumulator: int | None) -> Iterator[tuple[str, bytes]]:
+    """Yield the names and contents of the files in the zip."""
     if accumulator is not None:
         yield f"{HOME}.py", f"ACCUMULATOR = {accumulator}\n".encode()
     if not Path(__file__).is_file():  # this driver runs from such a zip; so do its tasks

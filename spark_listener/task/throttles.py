@@ -28,6 +28,7 @@ _MOST_QUERIES = 100
 _MOST_STAGES = 10_000
 _UNREADABLE = "throttle times of a task are not counted: it sent what this version of quotascope does not know"
 _EMPTY: tuple[object, ...] = ()
+"""Value of the accumulator of a task that sent no counts."""
 _NOTES_ONLY = (
     "there is no accumulator here (%s): "
     "without the Spark plugin, only attempts that fail report the throttle times of their Kafka clients"
@@ -199,6 +200,7 @@ def throttle_scope() -> AbstractContextManager[ThrottleAccount]:
 
 
 def _query() -> str:
+    """Return the id of the streaming query of this thread; empty if there is none, or it is unknown."""
     try:
         return query_of_thread()
     except Exception as error:  # noqa: BLE001 - of py4j, when the JVM is gone: the job continues
@@ -207,6 +209,7 @@ def _query() -> str:
 
 
 def _of_context(context: SparkContext, *, ship_task_files: bool) -> JobThrottles:
+    """Return the throttle times of a SparkContext, with a new accumulator at the first call."""
     throttles = _KNOWN.get(context)
     if throttles is None:
         throttles = JobThrottles()
@@ -219,6 +222,7 @@ def _of_context(context: SparkContext, *, ship_task_files: bool) -> JobThrottles
 
 
 def _ship(send: Callable[[str], object], accumulator: int | None) -> None:
+    """Send the modules that tasks import; a failure is a warning in the log."""
     try:
         send(temporary_py_files(accumulator))
     except Exception as error:  # noqa: BLE001 - the job continues
@@ -234,6 +238,7 @@ def _arrived(accumulator: int | None) -> JobThrottles:
 
 
 def _shipped() -> int | None:
+    """Return the number of the accumulator that the driver sent with the modules; None if it sent none."""
     try:
         accumulator: int = importlib.import_module(HOME).ACCUMULATOR
     except ImportError:

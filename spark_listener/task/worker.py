@@ -127,6 +127,7 @@ class PythonWorker:
             self._leave_to_plugin(while_running=True)
 
     def _leave_to_plugin(self, *, while_running: bool = False) -> None:
+        """Write counts for the plugin; an error ends that for this process."""
         try:
             with self._lock:
                 waits = while_running and self._counter.noted
@@ -212,7 +213,7 @@ class AttemptCounter:
             new = [client_totals for client_totals in new if client_totals.responses]
             if not new:
                 return
-            path = folder / uuid4().hex
+            path = folder / uuid4().hex  # the plugin reads files with the suffix .txt only
             path.write_text("\n".join(_line(self.query, client_totals) for client_totals in new), encoding="ascii")
             path.rename(f"{path}.txt")  # other processes see the file as a whole or not at all
             for client_totals in new:
@@ -246,12 +247,14 @@ class AttemptCounter:
 
 
 def _line(query: str, totals: ClientTotals) -> str:
+    """Return the line of a client in a file for the plugin."""
     names = (quote(text, "", errors="replace") for text in (query, *totals.client))
     counts = (totals.throttled_ms, totals.responses, totals.longest_ms)
     return " ".join([*names, *(str(int(count)) for count in counts)])
 
 
 def _by_client(counts: Iterable[ClientTotals]) -> dict[Client, ClientTotals]:
+    """Return counts by client."""
     return {client_totals.client: client_totals for client_totals in counts}
 
 
