@@ -215,7 +215,9 @@ class Figure:
 
     def _may_add(self, totals: CandidateSummary) -> int:
         """Return the number of requests that may add to it, more than 0 if the log lacks some."""
-        return sum(getattr(totals, name) for name in self.unsized) + totals.incomplete if self.unsized else 0
+        if not self.unsized:
+            return 0
+        return sum(getattr(totals, name) for name in self.unsized) + int(totals.incomplete)
 
     def difference(self, totals: CandidateSummary, base: CandidateSummary) -> float:
         """Return the difference to its value under the base."""
@@ -229,7 +231,11 @@ class Figure:
         """
         value = self.difference(totals, base)
         text = self.text(abs(value)).replace("%", "points")
-        sign = "+" if value > 0 else "-" if value < 0 else ""
+        sign = ""
+        if value > 0:
+            sign = "+"
+        elif value < 0:
+            sign = "-"
         if not value and self.cell(totals) == "unknown":
             return "unknown"
         return lower_bound(f"{sign}{text}", held_back=bool(value) and self.is_bound(totals), short=True)

@@ -118,14 +118,15 @@ def topics_of(requests: pa.Table) -> pa.Table:
 
 def topic_names(folder: str, requests: Table | None = None) -> dict[str, str]:
     """
-    Return the names of topics by id that a history has, of any time: clients ask for them when they start.
+    Return the names of topics by id that a history has.
 
-    A history whose first ingest was interrupted has none.
+    A name may be much older than the requests that have its id, since clients ask for names when they start. A history
+    whose first ingest was interrupted has none.
 
     Args:
         folder: folder of the history.
-        requests: its table of `REQUESTS`, where rows count that an ingest has not taken over to `topics`, since it was
-            killed.
+        requests: its table of `REQUESTS`, whose rows are searched, too, if an ingest was killed before it took them
+            over to `topics`; None to leave them out.
 
     Raises:
         TableError: a table cannot be read.

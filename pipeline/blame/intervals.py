@@ -198,7 +198,7 @@ def intervals(rows: pa.Table, names: Mapping[str, str] | None = None, span_us: S
     first_us = np.where(is_known, dequeued - queued, completed)
     last_us = np.where(is_known, released, completed)
     is_in_period = (last_us >= begin) & (first_us < end)
-    if not np.all(is_in_period):
+    if not np.all(is_in_period):  # again, for the requests in the period alone
         return intervals(rows.filter(pa.array(is_in_period)), names)
     topics: Column = pa.repeat("", len(rows)) if names is None else _topics(rows["traffic"].combine_chunks(), names)
     group_rows, groups = _encoded(rows.append_column("topic", topics), "user", "client_id", "api_key", "topic")

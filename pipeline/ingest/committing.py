@@ -113,6 +113,7 @@ class Ingest:
             nonlocal added
             if batch and all(table.holds(*batch) for table in self.tables):
                 return IngestReport()
+            # before staging: a run that commits after this may add rows that count as new here
             runs = [table.last_epoch(RUNS) for table in self.tables]
             staged = stage()
             report, unresolved = staged.report, _once(staged.unresolved)
@@ -122,6 +123,7 @@ class Ingest:
             notes = staged.named.notes() | report.brokers.notes() | batch_note
             if staged.nodes:
                 notes[NODES] = staged.nodes
+            # nothing is committed unless the brokers are certain
             with (
                 self.tables.quarantine.discarded_unless_committed(staged.quarantine),
                 self.tables.requests.discarded_unless_committed(staged.requests),
@@ -130,7 +132,7 @@ class Ingest:
                 brokers.add(self._brokers)
                 brokers.add(report.brokers)
                 brokers.check(self.tables.requests)
-            # without the requests, their unreadable lines are not committed either
+            # The requests are committed first. If that fails, the unreadable lines are not committed either.
             with self.tables.quarantine.discarded_unless_committed(staged.quarantine):
                 with self.tables.requests.discarded_unless_committed(staged.requests):
                     self._stage_resolved(unresolved, staged)

@@ -117,6 +117,7 @@ def ingest_remote(  # noqa: PLR0913 - the parts of an ingest
     entities = {series_id(one.labels): one for one in with_samples}
     batch = _batch_of(origin, settings, with_samples)
     days = list(_days(table, batch, *period))
+    # each day with hours that are not in the table yet, and the tasks that read these hours
     planned = [
         (day, _tasks([*slices_of(with_samples, settings["instance_label"], day.number, day.new, day.known)]))
         for day in days
@@ -149,7 +150,8 @@ def ingest_remote(  # noqa: PLR0913 - the parts of an ingest
                         table.storage.remove(file.path)
                     continue
                 hours = [hour for hour in range(HOURS) if day.new >> hour & 1]
-                span = tuple(day.number * DAY_S + hour * HOUR_S for hour in (hours[0], hours[-1] + 1))
+                begin_s = day.number * DAY_S
+                span = begin_s + hours[0] * HOUR_S, begin_s + (hours[-1] + 1) * HOUR_S
                 about = _about({**origin, **settings}, span, context)
                 # the epoch of a day is its known hours as bits, a number that grows with each further hour
                 table.advance(

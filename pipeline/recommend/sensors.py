@@ -60,7 +60,8 @@ def sensors_of(rows: pa.Table, windows: ClusterWindows) -> Iterator[QuotaSensor]
     timed = ~np.isnan(frame.requests.percents)
     sized = ~frame.unsized  # without any known amount, the limit would be one for no usage at all
     for number in MEASURED:
-        if np.any(timed if number == REQUEST else (frame.requests.kinds == number) & sized):
+        is_checked = timed if number == REQUEST else (frame.requests.kinds == number) & sized
+        if np.any(is_checked):
             yield _rate_sensor(number, frame, windows)
 
 

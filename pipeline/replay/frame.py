@@ -315,6 +315,7 @@ def frame_of(table: pa.Table, entities: Entities, codes: Codes, groups: Ints) ->
 def _requests(table: pa.Table, pairs: Codes, times: Ints) -> RequestColumns:
     """Return the columns of requests, given their pairs of entity and broker, and the times of the decisions."""
     # A connection that is used with two client ids counts as two, since their requests are in different sensors.
+    # So the hash of the connection is mixed with the number of the pair.
     hashes = ints(table, "connection").view(np.uint64)
     mixed = hashes ^ (pairs.astype(np.uint64) * _ODD)
     encoded = pa.array(mixed.view(np.int64)).dictionary_encode()

@@ -161,6 +161,7 @@ def book_throttle(
     cells[cell + LONGEST_MS] = max(cells[cell + LONGEST_MS], throttle_ms)
     end_ms = now_ms + throttle_ms
     muted_to_ms = cells[cell + MUTE_END]
+    # only the time after the end of earlier mutes, as overlapping ones count once
     cells[cell + MUTED_MS] += max(0, end_ms - max(now_ms, muted_to_ms))
     cells[cell + MUTE_END] = max(end_ms, muted_to_ms)
     bursts = ledger.bursts[trial]

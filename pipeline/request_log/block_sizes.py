@@ -180,7 +180,7 @@ def charged_share_fetch(versions: Numbers, responses: Sequence[ShareFetchRespons
         return certain
     topics, of_line = _flat([response.responses for response in responses])
     partitions, of_topic = _flat([topic.partitions for topic in topics])
-    encoding = _Encoding(np.ones(len(partitions), bool))
+    encoding = _Encoding(np.ones(len(partitions), bool))  # all versions are flexible
     records = _records([partition.records_size_in_bytes for partition in partitions])
     acquired = np.array([len(partition.acquired_records) for partition in partitions], np.int64)
     record_bytes = of_topic.sum(np.maximum(records, 0))

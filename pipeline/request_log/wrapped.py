@@ -202,6 +202,7 @@ def named_in(line: bytes) -> Named:
 
 def _json_at(line: bytes, brace: int) -> Json:
     """Return the JSON of an agent that begins with the first brace of a line; None if there is none."""
+    # from the brace on, or from a bracket before it if only blanks are around the bracket: then it is a list
     begin = brace
     bracket = line.rfind(b"[", 0, brace)
     if bracket >= 0 and not line[bracket + 1 : brace].strip() and not line[:bracket].strip():
