@@ -169,7 +169,12 @@ def oddities(name: str, kind: str) -> list[str]:
 
 
 def differences(name: str, other: str, kind: str) -> list[str]:
-    """Return the differences between two names that may be meant to be the same, in words."""
+    """
+    Return the differences between two names that may be meant to be the same, in words.
+
+    Forms are taken off both names, one after the other, as long as the names differ. Then the remaining difference is
+    in their case, or in the parts of compound names.
+    """
     findings: dict[str, None] = {}
     # twice, as a form may be within another one
     for words, without in _forms(kind) * 2:
@@ -181,6 +186,7 @@ def differences(name: str, other: str, kind: str) -> list[str]:
             findings[words] = None
     if _ordered(name) != _ordered(other):
         compounds = [(text, _compound(text)) for text in (name, other)]
+        # the names are alike, so different cores differ in case only
         cores = {text if compound is None else compound.core for text, compound in compounds}
         if _folded(name) == _folded(other) or len(cores) > 1:
             findings[_CASE] = None

@@ -125,7 +125,7 @@ def without(quotas: QuotaSet, entity: Entity, keys: Collection[str] | None) -> Q
     if absent or not present:
         keys_text = ", ".join(map(shown, absent)) or "quota"
         raise InvalidQuotas(str(entity), [f"has no {keys_text} to remove"])
-    remaining = {k: v for k, v in present.items() if keys is not None and k not in keys}
+    remaining = {} if keys is None else {key: value for key, value in present.items() if key not in keys}
     return QuotaSet({**quotas, entity: remaining})
 
 
@@ -133,7 +133,7 @@ def without_all(quotas: QuotaSet, removed: QuotaSet) -> QuotaSet:
     """
     Return the quotas without the entities and keys of others, whatever their values.
 
-    Raises `InvalidQuotas` when it has not got one of them.
+    Raises `InvalidQuotas` when one of them is not there.
     """
     problems = []
     for entity, values in removed.items():

@@ -183,7 +183,7 @@ class _Reading:
                 continue  # null, as if the field were not there
             elif value is None:
                 self.add(item.line, f"{place}.{name} must be a plain number")
-            elif key in WHOLE and (value != int(value) if abs(value) <= INT_MAX else True):
+            elif key in WHOLE and not (abs(value) <= INT_MAX and value == int(value)):
                 self.add(item.line, f"{place}.{name} must be a whole number up to {INT_MAX}, not {item.text[:40]}")
             else:
                 yield key, value

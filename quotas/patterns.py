@@ -18,7 +18,7 @@ _MISSING: Final = "needs google-re2, which matches in linear time; in a clone of
 
 def matcher(pattern: str) -> Matches:
     """
-    Return whether a name matches as a whole, over lines as well.
+    Return a function that returns whether a name matches a pattern as a whole, also one of several lines.
 
     Raises ``ValueError`` when the pattern is wrong, or the engine is not installed.
     """
@@ -95,5 +95,9 @@ def _engine() -> tuple[Any, Any]:
 
 
 def _bytes(name: str) -> bytes:
-    """Return a name for RE2: bytes spare the translation of places, half a surrogate pair looks as it is shown."""
+    """
+    Return a name as bytes, with which RE2 need not translate positions; half a surrogate pair becomes its escape.
+
+    So a pattern matches such a name as people see it.
+    """
     return name.encode(errors="backslashreplace")

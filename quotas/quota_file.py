@@ -85,10 +85,11 @@ def quotas_in(document: Located, subject: str, text: str = "") -> QuotaSet:
     """
     content = document.mapping
     problems: list[str] = []
+    lacks_key = content is None or QUOTAS not in content
     description = format_of(document)
-    if description is None and (content is None or QUOTAS not in content):
+    if description is None and lacks_key:
         description = format_of_text(text)
-    if description is not None or content is None or QUOTAS not in content:
+    if description is not None or content is None or lacks_key:
         hint = "" if description is None else f"; this is {description}"
         raise InvalidQuotas(subject, [f"line 1: expected the key `{QUOTAS}`{hint}"])
     problems += [

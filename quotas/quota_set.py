@@ -249,8 +249,8 @@ def overruling_rules(rules: RuleTable) -> Mapping[QuotaEntity, QuotaEntity]:
     """
     Return, for each rule that decides for no client that sends a client-id, the rule that decides in its place.
 
-    ``<default>/<default>`` overrules so the rule for the default user and all rules for client-ids. Only names without
-    a rule of their own need to be asked: a stronger rule takes further names away, and gives none back.
+    In this way ``<default>/<default>`` overrules the rule for the default user, and all rules for client-ids. It is
+    enough to ask for names without a rule of their own: a rule for a name only takes further clients away.
     """
     unnamed_client = unnamed(rules)
     decisions = ((entity, _decided(rules, entity.user, entity.client_id, unnamed_client)) for entity in rules)

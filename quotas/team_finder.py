@@ -42,9 +42,9 @@ class TeamFinder:
     A name costs one pass of a machine for all patterns, however many teams there are.
 
     Args:
-        teams: In their order.
-        real_name: The name that a user or client-id really has, of what it is known as; None where that is unknown. A
-            pattern needs it; exact names match what is known.
+        teams: teams in their order.
+        real_name: function from the name that a user or client-id is known by to its real name; it returns None if that
+            is unknown. Patterns are matched with the real name, and exact names with the known one.
 
     """
 

@@ -66,11 +66,12 @@ def read_teams(path: Path | str, known_as: Callable[[str], str] = str) -> tuple[
     Return the teams in a file, or on standard input for `-`, in their order.
 
     Args:
-        path: The file.
-        known_as: What a user or client-id of the file is known as where entities are matched.
+        path: path of the file.
+        known_as: function from a user or client-id of the file to the name that it is known by where entities are
+            matched.
 
     Raises:
-        InvalidQuotas: It names all that is wrong in the file, by line and key.
+        InvalidQuotas: something is wrong in the file; the message has all of it, by line and key.
 
     """
     document = load_file(Path(path))
