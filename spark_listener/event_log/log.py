@@ -414,6 +414,7 @@ class LogReader:
 
     def _complete(self, data: bytes) -> Iterator[bytes]:
         """Yield the lines that some decoded bytes complete, and keep the rest for the next bytes."""
+        # the end of the line in `_rest`, and, after the first line feed, whole lines and the beginning of another one
         beginning, *lines = data.split(b"\n")
         self._hold([*self._rest, beginning])
         if not lines:

@@ -89,7 +89,8 @@ class Order:
     def _query(self, kind: str, event: Mapping[str, Any]) -> None:
         """Record an event of a streaming query, whose batches must be in order between its start and its end."""
         progress = event.get("progress")
-        run = str((progress if isinstance(progress, dict) else event).get("runId"))
+        fields = progress if isinstance(progress, dict) else event  # a report of progress has its fields within
+        run = str(fields.get("runId"))
         batch = progress.get("batchId") if isinstance(progress, dict) else None
         latest = self._batches.get(run)
         if kind == "QueryStartedEvent":

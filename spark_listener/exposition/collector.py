@@ -84,11 +84,11 @@ def series_of(family: Family, jobs: Iterable[JobSnapshot]) -> dict[tuple[str, ..
     for job in jobs:
         for labels, value in SERIES[family](job):
             key = tuple(label.encode(errors="backslashreplace").decode() for label in labels)
-            sum_ = series.get(key)
-            if sum_ is None:
+            of_other_jobs = series.get(key)
+            if of_other_jobs is None:
                 series[key] = value
             else:
-                series[key] = sum_ + value if adds else max(sum_, value)
+                series[key] = of_other_jobs + value if adds else max(of_other_jobs, value)
     return series
 
 
@@ -117,9 +117,9 @@ def _by_job(number: Callable[[JobSnapshot], float]) -> SeriesReader:
 
 def _of_tasks(number: Callable[[JobSnapshot], float]) -> SeriesReader:
     """
-    Return a reader of a number that tasks decide.
+    Return a reader of a number that events of tasks decide.
 
-    No series where no source has events of tasks, as it is unknown.
+    If no source has such events, the number is unknown, and there is no series.
     """
     return lambda job: [((job.app,), number(job))] if job.tasks_seen else []
 

@@ -93,10 +93,8 @@ class PythonWorker:
         attempt = attempt_of(task)
         with self._lock:
             if attempt != self._counter.attempt:
-                previous, self._counter = (
-                    self._counter,
-                    AttemptCounter(attempt, query_of(task)),
-                )
+                previous = self._counter
+                self._counter = AttemptCounter(attempt, query_of(task))
                 self._counter.take_over(previous)
             if self._accumulator is not None:
                 from pyspark.accumulators import Accumulator  # noqa: PLC0415 - where tasks run
