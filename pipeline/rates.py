@@ -266,16 +266,19 @@ def curve_of(kind: QuotaType, starts_ms: Ints, amounts: Ints, span: tuple[int, i
     """
     begin, end = span
     begin -= begin % _SECOND
+    # whole seconds, rounded up so that there are no more than PIECES pieces
     piece = max(1, -(-(end - begin) // (PIECES * _SECOND))) * _SECOND
     pieces, first_rows = np.unique((starts_ms - begin) // piece, return_index=True)
     sums = np.add.reduceat(_rates(kind, amounts), first_rows)
     highest = np.maximum.reduceat(peaks(kind, starts_ms, amounts), first_rows)
+    # in pieces shorter than the windows of `peaks`, a mean could be above the peak
+    has_means = piece >= _WINDOWS * _SECOND
     return Curve(
         begin_ms=begin,
         end_ms=max(end, begin + piece),
         piece_ms=piece,
         times_ms=(begin + pieces * piece).tolist(),
-        mean=(sums * (_SECOND / piece)).tolist() if piece >= _WINDOWS * _SECOND else (),
+        mean=(sums * (_SECOND / piece)).tolist() if has_means else (),
         peak=highest.tolist(),
     )
 

@@ -75,8 +75,9 @@ class Seasons:
         """Return the length of the union of `[time, time + length)` over all requests, by season."""
         ends = np.maximum.accumulate(self.times_ms + lengths_ms)
         previous_ends = np.concatenate((self.times_ms[:1], ends[:-1]))
-        new = np.maximum(ends - np.maximum(previous_ends, self.times_ms), 0)
-        covered = np.bincount(self.seasons, weights=new, minlength=self.count)
+        # of each request, only what lies after the ends of all earlier ones is new
+        new_ms = np.maximum(ends - np.maximum(previous_ends, self.times_ms), 0)
+        covered = np.bincount(self.seasons, weights=new_ms, minlength=self.count)
         return covered.astype(np.float64)
 
 
