@@ -48,6 +48,7 @@ class PatternSet:
     def __init__(self, patterns: Sequence[str]) -> None:
         self._patterns = tuple(patterns)
         self._set = self._compiled()
+        """All patterns and one that matches every name, compiled as one; None where each is matched by itself."""
 
     def matching(self, name: str) -> Sequence[int]:
         """Return the places of the patterns that match a name as a whole, in no order."""
@@ -96,8 +97,8 @@ def _engine() -> tuple[Any, Any]:
 
 def _bytes(name: str) -> bytes:
     """
-    Return a name as bytes, with which RE2 need not translate positions; half a surrogate pair becomes its escape.
+    Return a name as bytes of UTF-8, which spares RE2's binding the translation of positions.
 
-    So a pattern matches such a name as people see it.
+    Half a surrogate pair, which UTF-8 does not have, becomes its escape, as people see the name.
     """
     return name.encode(errors="backslashreplace")

@@ -196,6 +196,7 @@ def _refuse_unknown(content: Content, place: str, allowed: tuple[str, ...], prob
     """Add a problem for each unknown key, which also names the place."""
     own = Problems()
     own.unknown_keys(content, allowed)
+    # a sentence reads "unknown key …; did you mean …"
     problems.sentences += [sentence.replace("; ", f" under {place}; ", 1) for sentence in own.sentences]
 
 
@@ -234,6 +235,7 @@ def _number(content: Content, key: str, place: str, problems: Problems, *, least
             content[key].line, f"{place}.{key} must be a plain number, {least}{f', got {got!r}' if got else ''}"
         )
         return math.nan
+    # a float has about 16 digits: a longer number would be rounded without a word
     try:
         is_kept = Decimal(content[key].text) == Decimal(repr(number))
     except InvalidOperation:  # a number of YAML with another base, or with underscores
