@@ -360,6 +360,7 @@ class LogReader:
             for piece in self._decoded(data):
                 for line in self._complete(piece):
                     yield from self._events(line)
+        # what follows the last line feed: lines of old Macs, or a last line that may still be written
         last_line = b"".join(self._rest)
         if b"\r" in last_line and not self._too_long:
             lines, _, last_line = last_line.rpartition(b"\r")

@@ -143,16 +143,18 @@ class JobSnapshot:
         """Return the sum of the throttle times, and which of them are known, as a sentence of the report."""
         if not self.seen_clients and not self.throttles:
             return f"{NOT_MEASURED}: no Kafka client of the job has reported (documentation: Spark)"
-        kinds = f"clients of {' and '.join(_KINDS[kind] for kind in self.seen_clients)}" if self.seen_clients else ""
-        unknown = counted(self.unknown_attempts, "attempt") + " ended without a report" if self.unknown_attempts else ""
-        about = "; ".join(filter(None, (kinds, unknown)))
-        if not throttled:
-            found = "Throttle times: measured in part, none" if unknown or not kinds else MEASURED_NONE
-        else:
-            least = "at least " if unknown or not kinds else ""
+        parts = []
+        if self.seen_clients:
+            parts.append(f"clients of {' and '.join(_KINDS[kind] for kind in self.seen_clients)}")
+        if self.unknown_attempts:
+            parts.append(f"{counted(self.unknown_attempts, 'attempt')} ended without a report")
+        is_in_part = bool(self.unknown_attempts) or not self.seen_clients
+        if throttled:
             total_ms = sum(totals.throttled_ms for _, totals in self.throttles)
-            found = f"Throttled {least}{seconds(total_ms / 1_000)}"
-        return f"{found} ({about})" if about else found
+            found = f"Throttled {'at least ' if is_in_part else ''}{seconds(total_ms / 1_000)}"
+        else:
+            found = "Throttle times: measured in part, none" if is_in_part else MEASURED_NONE
+        return f"{found} ({'; '.join(parts)})" if parts else found
 
 
 _HEADS = ("query", "user", "client id", "side", "throttled", "responses", "longest", "quota retries")

@@ -42,7 +42,9 @@ class LogPlace:
         ]
         if not candidates:
             raise NoEventLog(f"{self.path} holds no event log of {self.app_id}")
-        return max(candidates)[-1]
+        # by number of the attempt: as texts, 10 would come before 9
+        _, _, last_log = max(candidates)
+        return last_log
 
 
 def log_place(setting: str | None, properties: Mapping[str, str], app_id: str) -> LogPlace | None:
