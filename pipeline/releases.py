@@ -221,7 +221,7 @@ class Followed:
         return f"{self.release}{self._others()}"
 
     def unless_log(self, named: Iterable[KafkaRelease], *, is_newer: bool = False) -> Followed:
-        """Return the newest release that the log names, unless this one is known otherwise, or the log names none."""
+        """Return the newest release that the log names; this one if an option or a cluster gave it, or no log does."""
         releases = sorted(named, reverse=True)
         if not releases or self.known_by is not KnownBy.DEFAULT:
             return self

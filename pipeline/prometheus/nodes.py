@@ -174,7 +174,9 @@ def _hour_of(at: float) -> float:
 def whole_hour(first: float, end: float) -> float:
     """Return the begin of the first hour that is seen whole, given the times of the first sample and of the end."""
     hour = _hour_of(first)
-    return hour + HOUR_S if first - hour > _LATE_S and hour + HOUR_S < end else hour
+    is_late = first - hour > _LATE_S
+    # a period that ends within its first hour has no other
+    return hour + HOUR_S if is_late and hour + HOUR_S < end else hour
 
 
 def _first(server: Server, beat: Beats, begin: float, end: float, step_s: float) -> float | None:

@@ -242,7 +242,7 @@ def throttle_times(measured: Measurements, limits: Floats, most_ms: int) -> Ints
     """
     Return the throttle time of each measurement under each limit, ms, as an array of limits x measurements.
 
-    Throttle times are not cut to 32 bits, as they are in a broker's response.
+    A broker's response cuts throttle times to 32 bits; these are whole.
 
     Args:
         measured: measurements that `observe` returned.

@@ -199,6 +199,7 @@ def _decide(loop: ClosedLoop, row: int, now_ms: int) -> None:
         book_unthrottled(loop.ledger, pair, kind, timed, now_ms)
     else:
         kind = verdict.throttled_by
+        # a throttle for request time is at most a window, even where only a longer silence would end the excess
         silence_ms = verdict.silence_ms if kind == REQUEST else 0
         end_burst(loop.ledger, pair, kind, now_ms - loop.limits.memory_ms)
         book_throttle(loop.ledger, pair, kind, now_ms, verdict.throttle_ms, silence_ms)

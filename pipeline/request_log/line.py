@@ -106,6 +106,7 @@ class LineReader:
             try:
                 completed, precision_ms = self._clock.last_in(prefix)
             except Unreadable as error:
+                # the agent's time stands in for one that is missing, not for one that cannot be read
                 if agent_time is None or error.reason is not Reason.NO_TIME or has_time(prefix):
                     raise
                 completed, precision_ms = agent_time

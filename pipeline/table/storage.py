@@ -253,10 +253,10 @@ class Storage:
             NotWritten: a source is gone, or its permissions cannot be read or set; the file is removed.
 
         """
-        source = made_of or self
-        if self.is_local and source.is_local:
+        source_storage = made_of or self
+        if self.is_local and source_storage.is_local:
             target = Path(self.uri, file.path)
-            locations = (source._place(file.path) for file in sources)  # noqa: SLF001 - of the same class
+            locations = (source_storage._place(source.path) for source in sources)  # noqa: SLF001 - of the same class
             places = (target, *(Path(place.uri, path) for place, path in locations))
             try:
                 stats = [place.stat() for place in places]
