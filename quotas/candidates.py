@@ -174,7 +174,7 @@ def _candidate(item: Located, common: Candidate, problems: Problems) -> Candidat
         called = problems.text(content, "mutations", item.line)
         policy = next((member for member in MutationPolicy if member.value == called), None)
         if policy is None:
-            choices = " or ".join(policy.value for policy in MutationPolicy)
+            choices = " or ".join(member.value for member in MutationPolicy)
             problems.add(content["mutations"].line, f"`mutations` must be {choices}")
     if name is None or policy is None:
         return None

@@ -125,9 +125,9 @@ class _Reading:
         name = self._name(kind, metadata, line)
         labels = self._section(metadata, "labels", "metadata.labels")
         cluster = name if kind == _KAFKA else _text(labels, CLUSTER)
-        where = labels[CLUSTER].line if kind == _USER and cluster else line
         if cluster:
-            self._clusters.setdefault(cluster, where)
+            # a user names its cluster in a label; a cluster is the resource itself
+            self._clusters.setdefault(cluster, labels[CLUSTER].line if kind == _USER else line)
         # the User Operator may watch another namespace than that of the cluster, but one only
         if kind == _USER and (namespace := _text(metadata, "namespace")):
             self._namespaces.setdefault(namespace, metadata["namespace"].line)
@@ -160,6 +160,7 @@ class _Reading:
         values = dict(self._values(quotas, place))
         wrong = problems_of(to_admin(entity), values)
         for problem in wrong:
+            # the sentence names Kafka's keys: take the first line with one of them
             problem_line = min(
                 (item.line for name, item in quotas.items() if _KEYS.get(name, name) in problem), default=line
             )

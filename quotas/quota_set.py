@@ -285,7 +285,11 @@ def unnamed(*tables: RuleTable) -> str:
 
 
 def _decided(rules: RuleTable, user: Name | None, client_id: Name | None, placeholder: str) -> QuotaEntity | None:
-    """Return the rule that decides for these names; where a name is missing, for a name without a rule of its own."""
+    """
+    Return the rule that decides for clients of these names.
+
+    The placeholder, a name without a rule of its own, stands in for a default or a missing name.
+    """
     return rules.decide(
         user if isinstance(user, str) else placeholder, client_id if isinstance(client_id, str) else placeholder
     ).entity
