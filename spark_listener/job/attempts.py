@@ -67,9 +67,9 @@ class AttemptCounts:
             self._running[attempt.task] = None
             if attempt.speculative:
                 return
-            # a failure that is not remembered is unknown in a later attempt of the task; in a later attempt of the
-            # stage, it may have been a success with lost output. The cause is None for an attempt that did not
-            # fail and yet is repeated, as after a denied commit
+            # Where no failure is remembered: a task is tried again because of one, whose cause is unknown; a stage may
+            # be tried again because the output of a success was lost, which is no retry. A remembered None is of an
+            # attempt that did not fail and yet is repeated, as after a denied commit.
             unseen = FailureCause.UNKNOWN if attempt.number else None
             cause = self._to_repeat.pop((attempt.stage, attempt.partition), unseen)
             if cause is not None:
@@ -142,6 +142,7 @@ class LostExecutors:
         self.inferred = 0
         """Number of executors that count as given back only because of their idle time."""
         self._ended: float | None = None
+        """Time at which the application ended; None while it runs."""
         self._reports_managers = False
         """True if this version of Spark reports the cluster manager's text even for executors that were given back."""
         self._idle_timeout: float | None = None

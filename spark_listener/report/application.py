@@ -199,11 +199,12 @@ class Application:
         The result is None if it is unknown.
         """
         critical = self.critical_seconds(query)
+        # the time in which stages ran: no stage saves more than all of its time
         busy = critical_seconds(self._saving(stage, math.inf) for stage in self.stages if stage.query == query)
         if critical is None or not busy:
             return None
         share = critical / busy
-        # a low lower bound rules nothing out
+        # where throttle times are missing, the share is a lower bound: only a high one says something
         return share if share >= LIMITED_SHARE or self.throttles_complete else None
 
     def _saving(self, stage: StageHistory, saved: float) -> Saving:
