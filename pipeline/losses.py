@@ -135,7 +135,12 @@ class Losses:
         return sorted(self.requests) if broker is None else (broker,)
 
     def _missing_on(self, broker: str, user: str | None, client_id: str | None) -> float:
-        """Return the missing share of an entity's requests on one broker: by numbers, or by unreadable lines."""
+        """
+        Return the missing share of an entity's requests on one broker.
+
+        It is the larger of the share by correlation ids, the broker's where the entity has none, and the share of
+        unreadable lines.
+        """
         client_steps = self._sums.get((broker, user, client_id), Steps())
         broker_steps = self._sums.get((broker, None, None), Steps())
         unreadable = self.unreadable.get(broker, 0) + self.unreadable.get("", 0)

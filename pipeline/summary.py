@@ -515,7 +515,8 @@ def _compared(
             for totals in (base, changed):
                 if totals.name in by_candidate:
                     totals.add(by_candidate[totals.name])
-                totals.requests = next(iter(by_candidate.values()))["requests"]  # also where it has no limit
+                # the same in each candidate's row, and there also where this one has no row for want of a limit
+                totals.requests = next(iter(by_candidate.values()))["requests"]
             change_of = change_between(base.muted_ms, changed.muted_ms)
             # a client that was held back would have sent more, and nobody knows whether the limit throttles that
             if change_of is ThrottleChange.ENDED and changed.held_back_requests:

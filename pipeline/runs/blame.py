@@ -199,7 +199,9 @@ def _heat_map(matrix: Matrix) -> tuple[Element, Element]:
 
 def _culprits(matrix: Matrix) -> Rows:
     """Return a row for each culprit, with a column for each of the first victims."""
-    victims = matrix.victims[: len(matrix.victims) - matrix.has_other_victims][:_VICTIMS]
+    # the last victim may be the sum of all others, which gets the last column
+    named_victims = matrix.victims[:-1] if matrix.has_other_victims else matrix.victims
+    victims = named_victims[:_VICTIMS]
     has_others = len(matrix.victims) > len(victims)
     total = sum(map(sum, matrix.waits)) or 1
     rows = []

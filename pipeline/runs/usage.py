@@ -85,7 +85,11 @@ class ClientUsage:
 
     @property
     def unknown(self) -> int:
-        """Bytes whose topics are unknown, of a produce or fetch quota; 0 if `seconds` lost days that `topics` has."""
+        """
+        Bytes whose topics are unknown, of a produce or fetch quota.
+
+        It is 0 if the table of `topics` has days that the table of `seconds` has no more, and so has more bytes.
+        """
         return max(0, self.amount - self.protocol - self.topics.total())
 
 
