@@ -89,6 +89,7 @@ def quotas_in(document: Located, subject: str, text: str = "") -> QuotaSet:
     description = format_of(document)
     if description is None and lacks_key:
         description = format_of_text(text)
+    # lacks_key includes that there is no content, which mypy does not see
     if description is not None or content is None or lacks_key:
         hint = "" if description is None else f"; this is {description}"
         raise InvalidQuotas(subject, [f"line 1: expected the key `{QUOTAS}`{hint}"])

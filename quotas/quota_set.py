@@ -261,7 +261,7 @@ def overruled_by(rules: RuleTable, added: QuotaEntity) -> list[QuotaEntity]:
     """
     Return the rules that would lose some clients, or all of them, to an added rule.
 
-    Looked for among the clients that both are for; one that a third rule decides for already is no loss.
+    A rule is asked about the clients that the added one is for, too. It loses none if a third rule decides for these.
     """
     rules_after = QuotaRules(rules)
     rules_after.set(added, 1.0)

@@ -256,9 +256,10 @@ def shadowed(teams: tuple[Team, ...]) -> Iterator[Shadowed]:
     for number, team in enumerate(teams):
         for place, clients in enumerate(team.clients):
             name = f"teams[{number}].clients[{place}]"
-            wider = next((entry for entry in earlier if _includes(entry[2], clients)), None)
+            wider = next(((owner, entry) for owner, entry, wide in earlier if _includes(wide, clients)), None)
             if wider is not None:
-                yield Shadowed(team.name, name, wider[0], wider[1])
+                wider_team, wider_name = wider
+                yield Shadowed(team.name, name, wider_team, wider_name)
             earlier.append((team.name, name, clients))
 
 

@@ -236,7 +236,7 @@ def line_of(node: yaml.Node) -> int:
 
 
 def repeated_keys(node: yaml.MappingNode) -> Iterator[tuple[int, str]]:
-    """Yield line and text of each key that stands in a mapping already; one that is merged by << may be replaced."""
+    """Yield line and text of each key that a mapping has twice; a key may stand for one that is merged by <<."""
     first_lines: dict[str, int] = {}
     for key_node, _ in node.value:
         key, line = str(key_node.value), line_of(key_node)
