@@ -86,10 +86,10 @@ class Listener:
     def collect(self) -> JobSnapshot:
         """Fetch new events now, without waiting for the interval, and return the state."""
         with self._lock:
-            latest = 0.0
+            delay_seconds = 0.0
             for source in tuple(self._sources):
-                latest = max(latest, self._collect(source))
-            self.job.lag(latest)
+                delay_seconds = max(delay_seconds, self._collect(source))
+            self.job.lag(delay_seconds)
         return self.job.snapshot()
 
     def throttle_scope(self) -> AbstractContextManager[Any]:
@@ -210,7 +210,7 @@ class Listener:
     def _collect(self, source: EventSource) -> float:
         """Return the delay of a source's events in seconds; remove a source that fails three times in a row."""
         try:
-            latest = source.collect()
+            delay_seconds = source.collect()
         except Exception as error:  # noqa: BLE001 - whatever py4j and gRPC raise when Spark is gone
             self.problem(source.name, brief(error))
             self._failures[source.name] += 1
@@ -219,7 +219,7 @@ class Listener:
                 self._close(source)
             return 0.0
         self._failures[source.name] = 0
-        return latest
+        return delay_seconds
 
     def _close(self, source: EventSource) -> None:
         """Close a source; an error is one of the problems."""

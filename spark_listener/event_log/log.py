@@ -187,6 +187,7 @@ class EventLog:
         """
         if _JOINED in line or (self.coverage is not None and not line.endswith(b"}")):
             return False
+        # a start of a first attempt, or its success: only a check of the whole log needs any of it
         attempt = _FIRST_ATTEMPT.match(line)
         if attempt is not None:
             if self.coverage is None:

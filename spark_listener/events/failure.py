@@ -294,8 +294,9 @@ def _outermost_first(lines: Iterable[str]) -> list[Raised]:
     Otherwise the message of an exception quotes it, for example as the output of another process.
     """
     exceptions: list[Raised] = []
-    inside = in_group = False
-    of_chain = True  # the first traceback begins the chain
+    inside = False  # in a traceback whose exception counts, until its last line
+    in_group = False  # after the head of a group, whose lines have a margin
+    of_chain = True  # the next traceback counts, as the first one does
     for index, line in enumerate(lines):
         bare = _MARGIN.sub("", line, count=1) if in_group else line
         if inside:

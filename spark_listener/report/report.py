@@ -262,8 +262,8 @@ def headline(application: Application) -> str:
     elif not application.throttled_ms and application.throttles_complete:
         throttled = MEASURED_NONE
     else:
-        bound = "" if application.throttles_complete else "at least "
-        throttled = f"Throttled {bound}{seconds(application.throttled_ms / 1_000)}"
+        least = "" if application.throttles_complete else "at least "
+        throttled = f"Throttled {least}{seconds(application.throttled_ms / 1_000)}"
         critical, in_batches = application.critical_seconds(), application.batch_seconds
         if critical is not None and in_batches is not None and application.throttled_ms:
             places = []

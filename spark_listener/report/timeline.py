@@ -94,6 +94,7 @@ def timeline(application: Application, max_lanes: int = _MOST_LANES) -> tuple[li
         title = f"stage {stage.stage}, attempt {stage.attempt}: {tasks}, {seconds(took)}{outcome}"
         color = FAILED_STAGE if stage.failed and not stage.canceled else STAGE
         span = _span(application, stage.began, ended, color, title)
+        # a duration only orders stages without throttles and failures
         add(stage.query, stage.stage, span, took / 1e9, stage.name).rows[0].append(span)
     for attempt in sorted(application.attempts, key=lambda attempt: attempt.began):
         throttled = (attempt.throttled_ms or 0) / 1_000
