@@ -564,7 +564,7 @@ def _of_user(user: str, changes: Sequence[Change]) -> Change:
 
 
 def rule_of(row: Row) -> str:
-    """Return the rule that decides a row: its level, with the names of the row if it has names (`QuotaEntity.rule`)."""
+    """Return the rule that decides a row, as `QuotaEntity.rule`: the row's level, with the names that the level has."""
     user, client_id = _SHAPES[row["level"]]
     return QuotaEntity(
         row["user"] if isinstance(user, str) else user, row["client_id"] if isinstance(client_id, str) else client_id

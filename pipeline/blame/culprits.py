@@ -99,8 +99,8 @@ def waited(ns: float) -> str:
 
 def pool_named(name: str) -> str:
     """Return the words for a pool by its name, such as `broker 1`, with control characters escaped."""
-    node, _, controller = name.rpartition(" controller")
-    return f"controller {shown(node)}" if not controller and node else f"broker {shown(name)}"
+    node = name.removesuffix(" controller")
+    return f"controller {shown(node)}" if node not in ("", name) else f"broker {shown(name)}"
 
 
 def matrix_of(result: Blame, pool: int, by: str = "client", limit: int = MOST) -> Matrix:
@@ -164,6 +164,7 @@ def busy_times(result: Blame) -> list[BusyTime]:
     def of_other_clients(columns: Mapping[str, Ints], client: str, value: str) -> Ints:
         """Return by key of `candidates` the sum of a value in its pool and slot over all other clients."""
         keys_without_client = columns["pool"] * slots + columns["slot"] - first_slot
+        # the pool and the slot in a key of `keys`
         candidate_pools = candidates // slots // clients
         wanted = candidate_pools * slots + candidates % slots
         of_all_clients = _sums(keys_without_client, columns[value], wanted, wanted)

@@ -255,7 +255,8 @@ def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, be
     logged_sums = _summed(requests, [pc.greater(throttles, pa.scalar(0)), throttles, requests["refused"]])
     held = rows.filter(pc.field("held_back_requests") > 0).select(["user", "client_id"]).to_pylist()
     held_back = {(row["user"], row["client_id"], "") for row in held}
-    return compared(shadow, times, predicted, logged_sums, {"": (times.until - times.since) / predicted_ms}, held_back)
+    scales = {"": (times.until - times.since) / predicted_ms}  # a history is of a cluster without a name
+    return compared(shadow, times, predicted, logged_sums, scales, held_back)
 
 
 def _summed(rows: pa.Table, figures: Sequence[Any]) -> ByEntity:
