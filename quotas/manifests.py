@@ -102,7 +102,8 @@ class _Reading:
     def read(self, item: Located) -> None:
         """Read the quotas of a resource, or of all resources in a list."""
         content = item.mapping
-        kind, version = ("", "") if content is None else (_text(content, "kind"), _text(content, "apiVersion"))
+        kind = "" if content is None else _text(content, "kind")
+        version = "" if content is None else _text(content, "apiVersion")
         if content is None or not kind or not version:
             self.add(item.line, "expected a resource of Kubernetes with `apiVersion` and `kind`, as the others")
         elif kind.endswith("List") and "items" in content:

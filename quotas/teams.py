@@ -188,7 +188,7 @@ def _clients(item: Located, place: str, known_as: Callable[[str], str], problems
     if len(problems.sentences) > before:
         return None
     # an empty name stays empty, and patterns are of real names
-    known = {key: text and known_as(text) if key in {"user", "client_id"} else text for key, text in texts.items()}
+    known = {key: known_as(text) if text and key in {"user", "client_id"} else text for key, text in texts.items()}
     return Clients(**known)
 
 
