@@ -46,6 +46,7 @@ class _Gathered:
     def __init__(self, job: EventSink) -> None:
         self._job = job
         self._events: list[tuple[tuple[float, int, int], int, bytes]] = []
+        """Key of each event (`sort_key`), its place in the log, which decides between equal keys, and its JSON."""
         self._bytes = 0
         self.passed = job.passed
         self.lost = job.lost

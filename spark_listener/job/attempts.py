@@ -101,6 +101,7 @@ class UnreportedAttempts:
 
     def __init__(self) -> None:
         self.count = 0
+        """Number of attempts without a report in stages in which others report."""
         self._reporting: Recent[int, None] = Recent(_MOST_STAGES)
         """Stages in which attempts report."""
         self._others: Recent[int, int] = Recent(_MOST_STAGES)

@@ -72,7 +72,8 @@ def timeline(application: Application, max_lanes: int = _MOST_LANES) -> tuple[li
     def add(query: str, stage: int, span: Span, weight: float, name: str = "") -> Lane:
         """Return the lane of a query, or of a stage without one, which a span makes more important and may begin."""
         owner = query or stage
-        label = f"query {query}" if query else f"stage {stage}" + (f": {name}" if name else "")
+        stage_label = f"stage {stage}: {name}" if name else f"stage {stage}"
+        label = f"query {query}" if query else stage_label
         lane = lanes.setdefault(owner, Lane(label=_fitted(shown(label, _MOST_CHARACTERS)), rows=[[]]))
         weights[owner] = weights.get(owner, 0.0) + weight
         begins[owner] = min(begins.get(owner, span.began), span.began)
