@@ -217,7 +217,8 @@ class Figure:
         """Return the number of requests that may add to it, more than 0 if the log lacks some."""
         if not self.unsized:
             return 0
-        return sum(getattr(totals, name) for name in self.unsized) + int(totals.incomplete)
+        requests: int = sum(getattr(totals, name) for name in self.unsized)
+        return requests + totals.incomplete
 
     def difference(self, totals: CandidateSummary, base: CandidateSummary) -> float:
         """Return the difference to its value under the base."""

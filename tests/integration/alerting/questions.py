@@ -42,6 +42,7 @@ def linked_dashboard(url: str) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 _LABEL_VALUES = re.compile(r"label_values\((.+), (\w+)\)")
+_LINE_OF_ZERO = re.compile(r"[\s(]*0 \* (?:max|sum) by .*\nunless on ", re.DOTALL)
 _QUERY_RESULT = re.compile(r"query_result\((.+)\)")
 
 
@@ -58,6 +59,11 @@ class Question:
 
     def __str__(self) -> str:
         return f"{self.dashboard}: {self.title}"
+
+    @property
+    def is_line_of_zero(self) -> bool:
+        """Return whether it asks for a line of 0, which is drawn only where nothing occurred in the whole range."""
+        return _LINE_OF_ZERO.match(self.query) is not None
 
     def hurried(self) -> "Question":
         """Return the same question with shorter ranges."""

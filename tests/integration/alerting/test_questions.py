@@ -1,7 +1,6 @@
 """Every query of every dashboard, runbook and rule, asked of a Prometheus that watches a real broker."""
 
 import json
-import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -84,8 +83,6 @@ EMPTY: Final[Mapping[str, str]] = {
 }
 """The families without series in this scene, and why: queries that need one of them may have no answer."""
 
-NOWHERE: Final = re.compile(r"[\s(]*0 \* max by .*\nunless on ", re.DOTALL)
-"""Queries for a line of 0 where nothing occurred in the whole range; here it does."""
 OF_THE_TREND: Final = ("predict_linear(", ENTITY_UTILIZATION_PREDICTED)
 """Queries that need four hours of history, which are four minutes here."""
 
@@ -205,6 +202,6 @@ def _excused(question: Question) -> bool:
     query = question.query
     if question.kind == "values":
         query = query.removeprefix("label_values(").rpartition(",")[0]
-    if NOWHERE.match(query) or any(text in query for text in OF_THE_TREND):
+    if question.is_line_of_zero or any(text in query for text in OF_THE_TREND):
         return True
     return any(name in EMPTY for name, _ in names_and_labels(query))
