@@ -169,7 +169,7 @@ async def test_ports_that_agents_usually_have_are_tried(split_kafka: Cluster, mo
     """Each of two nodes on one host gets its own agent, and a program that is no agent is passed over."""
     ends = {id_: f":{node.agents.jolokia.rpartition(':')[2]}" for id_, node in split_kafka.nodes.items()}
     broker = split_kafka.admin.rpartition(":")[2]
-    monkeypatch.setattr(ports, "USUAL", (f":{broker}/metrics", *ends.values()))
+    monkeypatch.setattr(ports, "USUAL_ENDINGS", (f":{broker}/metrics", *ends.values()))
     config = Config.model_validate(found_by(split_kafka, "auto"))
     roster, discovery = build_roster(config, lambda kafka: open_quota_admin(connection_of(kafka)))
     assert discovery is not None
