@@ -366,7 +366,7 @@ def test_measure_only_measures_and_throttles_no_client(
     topic = traffic.topic()
 
     def not_measured() -> None:
-        assert not list(exporter.page().series(usage))
+        assert not list(exporter.page().series(usage, user="admin"))
 
     def measured() -> None:
         page = exporter.page()
