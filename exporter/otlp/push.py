@@ -246,8 +246,8 @@ class OtlpPush:
             await self._task
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_FLUSH_SECONDS):
-                if self._sending is not None and not self._sending.done():
-                    self.counts.add(await _settled(self._sending))
+                if self._sending is not None:
+                    self.counts.add(await self._sending)
                 elif not self.counts.failing:
                     await self._push(self._sender)
         self._sender.close()
@@ -268,10 +268,11 @@ class OtlpPush:
             snapshot = await self._collect()
             now_seconds = snapshot.time_at(self._clock())
             call = self._calls.run(lambda: sender.send(snapshot, now_seconds))
-            self._sending = asyncio.ensure_future(call)
+            self._sending = asyncio.ensure_future(_settled(call))
             return await asyncio.shield(self._sending)
 
         result = await _settled(collect_and_send())
+        self._sending = None
         self.counts.add(result)
         return result
 
